@@ -12,10 +12,10 @@ import (
 // IdleGap is how long a session may rest before what follows is another task.
 const IdleGap = 30 * time.Minute
 
-// Sessions cuts the calls of one source into episodes. The rule is one for all that report calls, live
+// Session cuts the calls of one source in one session into episodes. The rule is one for all that report calls, live
 // or from a file:
 //
-//	a new episode begins   with the first call of a session, after a user's message, with another intent,
+//	a new episode begins   with the first call, after a user's message, with another intent,
 //	                       after IdleGap without a call, and where an episode is full
 //	calls are parallel     if they name the same group, one after the other, or, where they name none, if
 //	                       each began before any of them ended
@@ -29,19 +29,27 @@ const IdleGap = 30 * time.Minute
 //	d               ├──┤         layer 3: d
 //
 // Begin and End are to be told in the order in which they happened; times matter for the gap alone. A
-// Sessions is for one goroutine at a time.
-type Sessions struct {
-	source string
-	open   map[string]*session
+// Session is for one goroutine at a time.
+type Session struct {
+	source, name string
+
+	episode Place // Number, Group and Start of the newest call
+	begun   bool
+	last    time.Time         // the last sign of life
+	running map[string]*layer // calls that have not ended
+	turn    *turn             // a user's message since the last call
+	from    *turn             // the one that the episode is about
+	layer   *layer            // the newest of the episode; nil: none
+	layers  int               // begun in the episode
+	calls   int               // of the episode, without those that were none
 }
 
 // Call is the beginning of a call, as far as a session is concerned.
 type Call struct {
-	Session string
-	ID      string    // of the call, unique in its session
-	Intent  string    // what it is about; empty: what the session was about before
-	Group   string    // what was issued together shares it: a message, a layer of a run; empty: not known
-	Start   time.Time // zero: not known
+	ID     string    // of the call, unique in its session
+	Intent string    // what it is about; empty: what the session was about before
+	Group  string    // what was issued together shares it: a message, a layer of a run; empty: not known
+	Start  time.Time // zero: not known
 }
 
 // Place is where a call belongs: the fields of its episode, which are the same for all its calls, and
@@ -55,19 +63,6 @@ type Place struct {
 	Number int       // the how manieth call of the episode to begin, from 1
 	Group  string    // the layer of parallel calls: "1", "2", ...
 	Start  time.Time // of the call
-}
-
-// session is the state of one session: the episode that is open, and the calls that run.
-type session struct {
-	episode Place // Number, Group and Start of the newest call
-	begun   bool
-	last    time.Time         // the last sign of life
-	running map[string]*layer // calls that have not ended
-	turn    *turn             // a user's message since the last call
-	from    *turn             // the one that the episode is about
-	layer   *layer            // the newest of the episode; nil: none
-	layers  int               // begun in the episode
-	calls   int               // of the episode, without those that were none
 }
 
 // layer is calls that are parallel.
@@ -84,9 +79,9 @@ type turn struct {
 	at     time.Time
 }
 
-// NewSessions returns a sessioniser for what source reports.
-func NewSessions(source string) *Sessions {
-	return &Sessions{source: source, open: map[string]*session{}}
+// NewSession returns a session in which nothing was done yet, of what source reports.
+func NewSession(source, name string) *Session {
+	return &Session{source: source, name: name, running: map[string]*layer{}}
 }
 
 // EpisodeID names the episode of a session that begins with a call. Where the id of the call was drawn at
@@ -109,122 +104,98 @@ func drawn(id string) bool {
 	return false
 }
 
-// session returns the state of a session, new if this is its first sign of life.
-func (s *Sessions) session(id string) *session {
-	ss := s.open[id]
-	if ss == nil {
-		ss = &session{running: map[string]*layer{}}
-		s.open[id] = ss
-	}
-	return ss
-}
-
-// Turn tells of a user's message: the next call of the session begins an episode with this intent.
-func (s *Sessions) Turn(session, intent string, at time.Time) {
-	s.session(session).turn = &turn{intent, at}
-}
+// Turn tells of a user's message: the next call begins an episode with this intent.
+func (s *Session) Turn(intent string, at time.Time) { s.turn = &turn{intent, at} }
 
 // Begin tells that a call begins and says where it belongs.
-func (s *Sessions) Begin(c Call) Place {
-	ss := s.session(c.Session)
-	if ss.begins(c) {
-		p := Place{Episode: EpisodeID(s.source, c.Session, c.ID), Session: c.Session, Intent: c.Intent, Time: c.Start}
-		if ss.turn != nil {
-			if p.Intent == "" {
-				p.Intent = ss.turn.intent
-			}
-			if !ss.turn.at.IsZero() {
-				p.Time = ss.turn.at
+func (s *Session) Begin(c Call) Place {
+	if s.begins(c) {
+		p := Place{Episode: EpisodeID(s.source, s.name, c.ID), Session: s.name, Intent: c.Intent, Time: c.Start}
+		if s.turn != nil {
+			p.Intent = cmp.Or(p.Intent, s.turn.intent)
+			if !s.turn.at.IsZero() {
+				p.Time = s.turn.at
 			}
 		}
-		ss.episode, ss.begun, ss.from, ss.turn, ss.layer, ss.layers, ss.calls = p, true, ss.turn, nil, nil, 0, 0
+		s.episode, s.begun, s.from, s.turn, s.layer, s.layers, s.calls = p, true, s.turn, nil, nil, 0, 0
 	}
-	if !ss.joins(c) {
-		ss.layer, ss.layers = &layer{of: ss.episode.Episode, name: c.Group}, ss.layers+1
+	if !s.joins(c) {
+		s.layer, s.layers = &layer{of: s.episode.Episode, name: c.Group}, s.layers+1
 	}
-	ss.calls++
-	ss.layer.inside++
-	ss.running[c.ID] = ss.layer
-	ss.sign(c.Start)
-	ss.episode.Number++
-	ss.episode.Group, ss.episode.Start = strconv.Itoa(ss.layers), c.Start
-	return ss.episode
+	s.calls++
+	s.layer.inside++
+	s.running[c.ID] = s.layer
+	s.sign(c.Start)
+	s.episode.Number++
+	s.episode.Group, s.episode.Start = strconv.Itoa(s.layers), c.Start
+	return s.episode
 }
 
 // begins reports whether a call begins an episode.
-func (ss *session) begins(c Call) bool {
+func (s *Session) begins(c Call) bool {
 	switch {
-	case !ss.begun || ss.turn != nil || ss.episode.Number >= MaxSteps:
+	case !s.begun || s.turn != nil || s.episode.Number >= MaxSteps:
 		return true
-	case c.Intent != "" && c.Intent != ss.episode.Intent:
+	case c.Intent != "" && c.Intent != s.episode.Intent:
 		return true
 	}
-	return len(ss.running) == 0 && !ss.last.IsZero() && c.Start.Sub(ss.last) > IdleGap
+	return len(s.running) == 0 && !s.last.IsZero() && c.Start.Sub(s.last) > IdleGap
 }
 
 // joins reports whether a call is one of the newest layer.
-func (ss *session) joins(c Call) bool {
-	if ss.layer == nil || c.Group != ss.layer.name {
+func (s *Session) joins(c Call) bool {
+	if s.layer == nil || c.Group != s.layer.name {
 		return false
 	}
-	return c.Group != "" || ss.layer.inside > 0 && !ss.layer.closed
+	return c.Group != "" || s.layer.inside > 0 && !s.layer.closed
 }
 
 // sign keeps the latest time, for reports may come late; zero times change nothing.
-func (ss *session) sign(at time.Time) {
-	if at.After(ss.last) {
-		ss.last = at
+func (s *Session) sign(at time.Time) {
+	if at.After(s.last) {
+		s.last = at
 	}
 }
 
 // End tells that a call has ended. One that was never begun is passed over.
-func (s *Sessions) End(session, id string, at time.Time) { s.leave(session, id, at, true) }
+func (s *Session) End(id string, at time.Time) { s.leave(id, at, true) }
 
 // Drop tells that a call was none: it was refused before it was made, or asked for input first. It has
 // no place; what is parallel to it stays so. An episode that had no other call has not begun.
-func (s *Sessions) Drop(session, id string) { s.leave(session, id, time.Time{}, false) }
+func (s *Session) Drop(id string) { s.leave(id, time.Time{}, false) }
 
 // leave takes a call out of its layer. A call that was none (ended is false) does not close the layer, and if
 // it was the only one of its episode, the message that began the episode counts for the next call.
-func (s *Sessions) leave(session, id string, at time.Time, ended bool) {
-	ss := s.open[session]
-	if ss == nil {
-		return
-	}
-	l, ok := ss.running[id]
+func (s *Session) leave(id string, at time.Time, ended bool) {
+	l, ok := s.running[id]
 	if !ok {
 		return
 	}
-	delete(ss.running, id)
-	ss.sign(at)
+	delete(s.running, id)
+	s.sign(at)
 	l.inside--
 	l.closed = l.closed || ended
-	if !ended && l.of == ss.episode.Episode {
-		if ss.calls--; ss.calls == 0 {
-			ss.begun, ss.turn = false, cmp.Or(ss.turn, ss.from)
+	if !ended && l.of == s.episode.Episode {
+		if s.calls--; s.calls == 0 {
+			s.begun, s.turn = false, cmp.Or(s.turn, s.from)
 		}
 	}
 }
 
-// Resume goes on with an episode that another Sessions has begun: of a process that has ended, say. at is
+// Resume goes on with an episode that another Session has begun: of a process that has ended, say. at is
 // its last sign of life, zero if nobody knows. The next call is in a layer of its own.
-func (s *Sessions) Resume(p Place, at time.Time) {
-	ss := s.session(p.Session)
-	ss.episode, ss.begun, ss.last, ss.layer, ss.calls = p, true, at, nil, p.Number
-	ss.layers, _ = strconv.Atoi(p.Group) // what is no number was not made here
+func (s *Session) Resume(p Place, at time.Time) {
+	s.episode, s.begun, s.last, s.layer, s.calls = p, true, at, nil, p.Number
+	s.layers, _ = strconv.Atoi(p.Group) // what is no number was not made here
 }
 
-// Knows reports whether a session has begun an episode here.
-func (s *Sessions) Knows(session string) bool { ss := s.open[session]; return ss != nil && ss.begun }
+// Begun reports whether an episode has begun here.
+func (s *Session) Begun() bool { return s.begun }
 
-// Forget drops the sessions that have rested for longer than [IdleGap] at a time: their next call begins
-// an episode anyway.
-func (s *Sessions) Forget(now time.Time) {
-	for id, ss := range s.open {
-		if len(ss.running) == 0 && now.Sub(ss.last) > IdleGap {
-			delete(s.open, id)
-		}
-	}
+// Rests reports whether the next call begins an episode anyway: none has begun, or the last has rested for longer than
+// [IdleGap] at a time.
+func (s *Session) Rests(now time.Time) bool {
+	return !s.begun || len(s.running) == 0 && now.Sub(s.last) > IdleGap
 }
 
 // NumberGroups leaves only groups of several calls, and numbers them.

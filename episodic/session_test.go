@@ -19,61 +19,50 @@ type Done struct {
 	Step Step      // what it was; its group is set by the rule
 }
 
-// episodes cuts calls that are over into episodes, by the rule of [Sessions], in the order of their
-// first calls. Of a session the calls count in the order in which they began; where that is not known,
+// episodes cuts calls that are over into episodes, by the rule of [Session], in the order of their
+// first calls. The calls count in the order in which they began; where that is not known,
 // or the same, in the order given. A call that begins when another ends comes after it.
-func (s *Sessions) episodes(calls []Done) []Episode {
+func (s *Session) episodes(calls []Done) []Episode {
 	type moment struct {
 		call, kind int // kind 0 ends, 1 begins
 		at         time.Time
 	}
-	bySession := map[string][]int{}
-	var sessions []string
-	for i := range calls {
-		id := calls[i].Session
-		if bySession[id] == nil {
-			sessions = append(sessions, id)
-		}
-		bySession[id] = append(bySession[id], i)
-	}
 	var episodes []Episode
 	first := map[string]int{} // episode → call
-	for _, id := range sessions {
-		var moments []moment
-		clock := time.Time{} // a call without a time begins with the one before it
-		for _, i := range bySession[id] {
-			c := &calls[i]
-			if !c.Start.IsZero() {
-				clock = c.Start
-			}
-			moments = append(moments, moment{i, 1, clock})
-			if c.End.After(clock) {
-				moments = append(moments, moment{i, 0, c.End})
-			}
+	var moments []moment
+	clock := time.Time{} // a call without a time begins with the one before it
+	for i := range calls {
+		c := &calls[i]
+		if !c.Start.IsZero() {
+			clock = c.Start
 		}
-		slices.SortStableFunc(moments, func(a, b moment) int {
-			return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.kind, b.kind))
-		})
-		at := map[string]int{}
-		for _, m := range moments {
-			c := &calls[m.call]
-			if m.kind == 0 {
-				s.End(id, c.ID, m.at)
-				continue
-			}
-			p := s.Begin(c.Call)
-			e, ok := at[p.Episode]
-			if !ok {
-				e = len(episodes)
-				at[p.Episode], first[p.Episode] = e, m.call
-				episodes = append(episodes, Episode{ID: p.Episode, Session: p.Session, Intent: p.Intent, Time: p.Time})
-			}
-			step := c.Step
-			step.Group = p.Group
-			episodes[e].Steps = append(episodes[e].Steps, step)
-			if !c.End.After(m.at) {
-				s.End(id, c.ID, m.at)
-			}
+		moments = append(moments, moment{i, 1, clock})
+		if c.End.After(clock) {
+			moments = append(moments, moment{i, 0, c.End})
+		}
+	}
+	slices.SortStableFunc(moments, func(a, b moment) int {
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.kind, b.kind))
+	})
+	at := map[string]int{}
+	for _, m := range moments {
+		c := &calls[m.call]
+		if m.kind == 0 {
+			s.End(c.ID, m.at)
+			continue
+		}
+		p := s.Begin(c.Call)
+		e, ok := at[p.Episode]
+		if !ok {
+			e = len(episodes)
+			at[p.Episode], first[p.Episode] = e, m.call
+			episodes = append(episodes, Episode{ID: p.Episode, Session: p.Session, Intent: p.Intent, Time: p.Time})
+		}
+		step := c.Step
+		step.Group = p.Group
+		episodes[e].Steps = append(episodes[e].Steps, step)
+		if !c.End.After(m.at) {
+			s.End(c.ID, m.at)
 		}
 	}
 	slices.SortStableFunc(episodes, func(a, b Episode) int { return cmp.Compare(first[a.ID], first[b.ID]) })
@@ -91,7 +80,7 @@ func after(seconds float64) time.Time {
 
 // done is a call from one second to another.
 func done(id string, from, to float64) Done {
-	return Done{Call: Call{Session: "s", ID: id, Start: after(from)}, End: after(to), Step: Step{Tool: id}}
+	return Done{Call: Call{ID: id, Start: after(from)}, End: after(to), Step: Step{Tool: id}}
 }
 
 func grouped(d Done, group string) Done { d.Group = group; return d }
@@ -143,7 +132,7 @@ func TestEpisodesOfASession(t *testing.T) {
 		{"without times", []Done{{Call: Call{ID: "a"}, Step: Step{Tool: "a"}}, {Call: Call{ID: "b"}, Step: Step{Tool: "b"}}}, "ab"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := NewSessions("test").episodes(tt.calls)
+			got := NewSession("test", "s").episodes(tt.calls)
 			assert.Equal(t, tt.want, layers(got))
 			for i := range got {
 				require.NoError(t, got[i].Normalise())
@@ -153,39 +142,39 @@ func TestEpisodesOfASession(t *testing.T) {
 }
 
 func TestAUsersMessageBeginsAnEpisode(t *testing.T) {
-	s := NewSessions("test")
-	s.Turn("s", "fix the build", after(0))
-	a := s.Begin(Call{Session: "s", ID: "a", Start: after(1)})
-	s.Turn("s", "fix the build", after(2)) // the same words again are another task
-	b := s.Begin(Call{Session: "s", ID: "b", Start: after(3)})
+	s := NewSession("test", "s")
+	s.Turn("fix the build", after(0))
+	a := s.Begin(Call{ID: "a", Start: after(1)})
+	s.Turn("fix the build", after(2)) // the same words again are another task
+	b := s.Begin(Call{ID: "b", Start: after(3)})
 	assert.Equal(t, Place{Episode: EpisodeID("test", "s", "a"), Session: "s", Intent: "fix the build", Time: after(0), Number: 1, Group: "1", Start: after(1)}, a)
 	assert.Equal(t, Place{Episode: EpisodeID("test", "s", "b"), Session: "s", Intent: "fix the build", Time: after(2), Number: 1, Group: "1", Start: after(3)}, b)
-	s.End("s", "a", after(4)) // of the episode before: it says nothing of this one's layer
-	c := s.Begin(Call{Session: "s", ID: "c", Start: after(5)})
+	s.End("a", after(4)) // of the episode before: it says nothing of this one's layer
+	c := s.Begin(Call{ID: "c", Start: after(5)})
 	assert.Equal(t, "1", c.Group, "b has not ended")
 }
 
 // A call that was none leaves the others as they are.
 func TestDroppedCallsHaveNoPlace(t *testing.T) {
-	s := NewSessions("test")
-	begin := func(id string) Place { return s.Begin(Call{Session: "s", ID: id}) }
+	s := NewSession("test", "s")
+	begin := func(id string) Place { return s.Begin(Call{ID: id}) }
 	begin("a")
 	begin("b")
-	s.Drop("s", "a")
+	s.Drop("a")
 	require.Equal(t, "1", begin("c").Group, "b still runs and none has ended")
-	s.End("s", "c", time.Time{})
+	s.End("c", time.Time{})
 	require.Equal(t, "2", begin("d").Group)
-	s.Drop("s", "d")
+	s.Drop("d")
 	require.Equal(t, "3", begin("e").Group, "nothing runs beside it")
 }
 
 func TestFullEpisodesEnd(t *testing.T) {
-	s := NewSessions("test")
+	s := NewSession("test", "s")
 	first := ""
 	for i := range MaxSteps + 1 {
 		id := strconv.Itoa(i)
-		p := s.Begin(Call{Session: "s", ID: id})
-		s.End("s", id, time.Time{})
+		p := s.Begin(Call{ID: id})
+		s.End(id, time.Time{})
 		if i == 0 {
 			first = p.Episode
 		}
@@ -193,20 +182,19 @@ func TestFullEpisodesEnd(t *testing.T) {
 	}
 }
 
-func TestSessionsAreResumedAndForgotten(t *testing.T) {
-	s := NewSessions("test")
-	p := s.Begin(Call{Session: "s", ID: "a", Start: after(0)})
-	again := NewSessions("test")
-	assert.False(t, again.Knows("s"))
+func TestSessionsAreResumedAndRest(t *testing.T) {
+	s := NewSession("test", "s")
+	p := s.Begin(Call{ID: "a", Start: after(0)})
+	again := NewSession("test", "s")
+	assert.False(t, again.Begun())
 	again.Resume(p, after(1))
-	assert.True(t, again.Knows("s"))
-	q := again.Begin(Call{Session: "s", ID: "b", Start: after(2)})
+	assert.True(t, again.Begun())
+	q := again.Begin(Call{ID: "b", Start: after(2)})
 	assert.Equal(t, Place{Episode: p.Episode, Session: "s", Time: after(0), Number: 2, Group: "2", Start: after(2)}, q)
-	again.Forget(after(3600))
-	assert.Equal(t, 1, len(again.open), "a call is running")
-	again.End("s", "b", after(3))
-	again.Forget(after(3600))
-	assert.Zero(t, len(again.open))
+	assert.False(t, again.Rests(after(3600)), "a call is running")
+	again.End("b", after(3))
+	assert.False(t, again.Rests(after(60)))
+	assert.True(t, again.Rests(after(3600)))
 }
 
 // However calls overlap: an episode has every call once, ordered by start, and two in a layer overlap.
@@ -218,11 +206,10 @@ func TestRandomSessions(t *testing.T) {
 		for i := range 1 + r.IntN(12) {
 			from := float64(r.IntN(20)) / 2
 			d := done(strconv.Itoa(i), from, from+float64(r.IntN(8))/2)
-			d.Session = strconv.Itoa(r.IntN(2))
 			calls, at[d.ID] = append(calls, d), d
 		}
 		n := 0
-		for _, e := range NewSessions("test").episodes(calls) {
+		for _, e := range NewSession("test", "s").episodes(calls) {
 			n += len(e.Steps)
 			for i := 0; i < len(e.Steps); {
 				end := e.layerEnd(i)
@@ -242,27 +229,27 @@ func TestRandomSessions(t *testing.T) {
 
 // What was refused begins no episode: the first call that was made does, about what the user asked.
 func TestDropOfTheFirstCall(t *testing.T) {
-	s := NewSessions("test")
-	s.Turn("s", "ask", after(0))
-	refused := s.Begin(Call{Session: "s", ID: "a", Start: after(1)})
-	s.Drop("s", "a")
-	p := s.Begin(Call{Session: "s", ID: "b", Start: after(2)})
+	s := NewSession("test", "s")
+	s.Turn("ask", after(0))
+	refused := s.Begin(Call{ID: "a", Start: after(1)})
+	s.Drop("a")
+	p := s.Begin(Call{ID: "b", Start: after(2)})
 	assert.NotEqual(t, refused.Episode, p.Episode)
 	assert.Equal(t, Place{Episode: EpisodeID("test", "s", "b"), Session: "s", Intent: "ask", Time: after(0), Number: 1, Group: "1", Start: after(2)}, p)
-	s.End("s", "b", after(3))
+	s.End("b", after(3))
 
-	c := s.Begin(Call{Session: "s", ID: "c", Start: after(4)})
-	s.Drop("s", "c")
-	d := s.Begin(Call{Session: "s", ID: "d", Start: after(5)})
+	c := s.Begin(Call{ID: "c", Start: after(4)})
+	s.Drop("c")
+	d := s.Begin(Call{ID: "d", Start: after(5)})
 	assert.Equal(t, []string{p.Episode, p.Episode}, []string{c.Episode, d.Episode}, "an episode that has begun goes on")
 
-	s.Turn("s", "another", after(6))
-	e := s.Begin(Call{Session: "s", ID: "e", Start: after(7)})
-	s.Drop("s", "d") // late: of the episode before
-	f := s.Begin(Call{Session: "s", ID: "f", Start: after(8)})
+	s.Turn("another", after(6))
+	e := s.Begin(Call{ID: "e", Start: after(7)})
+	s.Drop("d") // late: of the episode before
+	f := s.Begin(Call{ID: "f", Start: after(8)})
 	assert.Equal(t, e.Episode, f.Episode)
-	s.Drop("s", "e")
-	assert.Equal(t, e.Episode, s.Begin(Call{Session: "s", ID: "g", Start: after(9)}).Episode, "another call of it was made")
+	s.Drop("e")
+	assert.Equal(t, e.Episode, s.Begin(Call{ID: "g", Start: after(9)}).Episode, "another call of it was made")
 }
 
 // A call id that was drawn names its episode in every session that repeats it; one that was counted does not.

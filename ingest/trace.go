@@ -22,7 +22,7 @@ import (
 //	settle   what became of a call
 //
 // A thread is one line of thought: a session, or a subagent in it. Where one of its episodes ends and
-// which of its calls are parallel is the rule of [episodic.Sessions]. A trace that begins in the middle
+// which of its calls are parallel is the rule of [episodic.Session]. A trace that begins in the middle
 // or is cut off gives what it has: a call without a result has an unknown outcome, and did not keep
 // what came after it from being an answer to what came before.
 type traces struct {
@@ -86,7 +86,7 @@ func (t *traces) thread(session string) *thread {
 }
 
 func (t *traces) newThread(session string) *thread {
-	return &thread{t: t, session: session, rule: episodic.NewSessions(t.format), calls: map[string]int{}}
+	return &thread{t: t, session: session, rule: episodic.NewSession(t.format, session), calls: map[string]int{}}
 }
 
 // end hands on what the threads still hold.
@@ -111,7 +111,7 @@ type thread struct {
 	loose   bool   // call ids mean nothing beyond the session
 	again   bool   // a longer telling of the same session is no repetition
 
-	rule   *episodic.Sessions
+	rule   *episodic.Session
 	line   int // of the request
 	steps  []step
 	events []event        // what happened to steps, in order
@@ -166,7 +166,7 @@ type result struct {
 func (th *thread) ask(line int, intent string, at time.Time) {
 	th.flush()
 	th.line = line
-	th.rule.Turn(th.session, intent, at)
+	th.rule.Turn(intent, at)
 }
 
 // call says that a tool was called. The same call again is no other.
@@ -245,9 +245,9 @@ func (th *thread) flush() {
 		switch {
 		case s.Void:
 		case ev.ends:
-			th.rule.End(th.session, s.name(th), ev.at)
+			th.rule.End(s.name(th), ev.at)
 		default:
-			p := th.rule.Begin(episodic.Call{Session: th.session, ID: s.name(th), Intent: s.intent, Group: s.turn, Start: s.Started})
+			p := th.rule.Begin(episodic.Call{ID: s.name(th), Intent: s.intent, Group: s.turn, Start: s.Started})
 			if open == nil || open.episode.ID != p.Episode {
 				open.close(th)
 				open = &cut{first: s, episode: episodic.Episode{ID: p.Episode, Intent: p.Intent, Time: p.Time, Session: p.Session}}
@@ -255,7 +255,7 @@ func (th *thread) flush() {
 			s.Group = p.Group
 			open.add(s)
 			if !s.Ended {
-				th.rule.End(th.session, s.name(th), s.Started)
+				th.rule.End(s.name(th), s.Started)
 			}
 		}
 	}

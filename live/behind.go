@@ -39,11 +39,11 @@ func (e *Engine) Behind() *Behind { return e.seen.Load().behind }
 // behind is [Engine.Behind] now.
 func (w *writer) behind() *Behind {
 	provisional := w.measures.Provisional()
-	late := w.since > 0 || w.changed || w.refused != nil
+	late := w.since() > 0 || w.changed() || w.refused != nil
 	if !late && !provisional {
 		return nil
 	}
-	b := &Behind{Events: w.since, Build: w.built.seq, Since: w.builtAt, Reason: w.whyBehind()}
+	b := &Behind{Events: w.since(), Build: w.built.seq, Since: w.builtAt, Reason: w.whyBehind()}
 	if late {
 		b.Parts = []string{"importance", "communities", "clusters"}
 	}
@@ -63,11 +63,11 @@ func (w *writer) whyBehind() string {
 		return "a build is under way since " + w.building.StartedAt.UTC().Format(time.TimeOnly+" UTC")
 	case w.held.Load() > 0:
 		return "an import or a rebuild is under way, one build follows at its end"
-	case w.failed:
+	case w.failed != nil:
 		return "the last build failed or was canceled; the next change of the catalog or waymark rebuild tries again"
 	case w.refused != nil:
 		return fmt.Sprintf("the rebuild of event %d was refused; until a rebuild is published no build starts by itself", w.refused.seq)
-	case w.changed:
+	case w.changed():
 		return "the catalog has changed; a server builds by itself, waymark rebuild does it now"
 	}
 	due := max(buildAfter, (int(w.built.seq)+buildShare-1)/buildShare)

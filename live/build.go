@@ -20,31 +20,34 @@ func (w *writer) buildIfDue() {
 	if w.ahead != nil && w.building == nil && w.startsBuilds() {
 		w.measureAhead()
 	}
-	waits := w.building != nil || w.refused != nil || w.held.Load() > 0 || w.failed && !w.changed && w.texts == 0
-	if waits || !w.startsBuilds() {
+	again := w.failed == nil || w.failed.changes < w.folded.changes || w.failed.texts < w.folded.texts
+	if w.building != nil || w.refused != nil || w.held.Load() > 0 || !again || !w.startsBuilds() {
 		return
 	}
-	catalog := w.changed || w.texts > 0 && (w.opts.Embedder != nil || w.texts*buildShare >= w.state.Seen())
-	if !catalog && (w.since < buildAfter || w.since*buildShare < int(w.built.seq)) && !w.doubled() {
+	since, texts := w.since(), w.folded.texts-w.counted.texts
+	catalog := w.changed() || texts > 0 && (w.opts.Embedder != nil || texts*buildShare >= w.state.Seen())
+	if !catalog && (since < buildAfter || since*buildShare < int(w.built.seq)) && !w.doubled() {
 		return
 	}
 	reason := "the catalog changed"
 	if !catalog {
-		reason = fmt.Sprintf("%d events were recorded since the last build", w.since)
+		reason = fmt.Sprintf("%d events were recorded since the last build", since)
 	}
 	if w.needsEvaluation() {
 		_, _ = w.startRebuild(reason, false) // what it is judged for; a workspace that is closing needs none
 	} else if _, err := w.startBuild(reason, w.newBuild()); err != nil && !errors.Is(err, ErrClosed) {
-		w.opts.Logger.Error("build could not start", "workspace", w.name, "error", err)
-		w.failed, w.changed = !errors.Is(err, storage.ErrUnavailable), false
+		w.notBuilt(&job{Job: Job{Kind: "build"}}, w.folded, err)
 	}
 }
+
+// changed reports whether the catalog changed since the measures, in more than tools that were put.
+func (w *writer) changed() bool { return w.folded.changes > w.counted.changes }
 
 // doubled reports whether a short history has doubled since the last build, so that profile learned answers from the
 // first task on.
 func (w *writer) doubled() bool {
 	before := w.measures.Episodes()
-	return w.since > 0 && !w.opts.Measure.WithoutLearned && before < buildAfter && w.state.Episodes() >= max(1, 2*before)
+	return w.since() > 0 && !w.opts.Measure.WithoutLearned && before < buildAfter && w.state.Episodes() >= max(1, 2*before)
 }
 
 // startBuild appends a build event and measures in the background what is counted up to it; reason says why.
@@ -53,19 +56,9 @@ func (w *writer) startBuild(reason string, b build) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j, err := w.measureBuild(w.unfinished(at, b), reason)
+	j, err := w.measureBuild(w.unfinished(at, b, false), reason)
 	w.fetchVectors()
 	return j, err
-}
-
-// unfinished is a build as of its event, which was just counted; without counts and image where the state counts
-// something forgotten.
-func (w *writer) unfinished(at place, how build) *unfinished {
-	u := &unfinished{snapshot: snapshot{rules: w.rules, matter: w.matter, built: at, how: how}, since: w.since}
-	if !w.tainted {
-		u.image, u.counts = w.state.Image(), w.state.Freeze()
-	}
-	return u
 }
 
 // measureBuild starts the job that measures a build, unless the workspace closes.
@@ -74,15 +67,9 @@ func (w *writer) measureBuild(u *unfinished, reason string) (*job, error) {
 		return w.build(ctx, j, u)
 	})
 	if err == nil {
-		w.begin(j, u)
+		w.building, w.failed = j, nil
 	}
 	return j, err
-}
-
-// begin notes that a job measures a build.
-func (w *writer) begin(j *job, u *unfinished) {
-	u.changed, u.texts = w.changed, w.texts
-	w.building, w.failed, w.changed, w.texts = j, false, false, 0
 }
 
 // measureAhead computes the measures of a build that another process, or the one before, started.
@@ -137,7 +124,7 @@ func (e *Engine) build(ctx context.Context, j *job, u *unfinished) error {
 			failed = w.activate(u, h)
 		}
 		if failed != nil {
-			w.notBuilt(j, u, failed)
+			w.notBuilt(j, u.folded, failed)
 		}
 	})
 	if err != nil { // it is left to the next start
@@ -146,23 +133,18 @@ func (e *Engine) build(ctx context.Context, j *job, u *unfinished) error {
 	return failed
 }
 
-// notBuilt decides what follows a build that ended without measures.
-func (w *writer) notBuilt(j *job, u *unfinished, err error) {
-	canceled := errors.Is(err, context.Canceled)
+// notBuilt decides what follows a build that ended without measures; folded is what it would have counted. A rebuild that
+// somebody asked for, and an outage, which ends, leave it to the next event to start another build. Any other waits for
+// the next change of the catalog, or it would start at once.
+func (w *writer) notBuilt(j *job, folded extent, err error) {
 	if w.life.ctx.Err() != nil { // it is left to the next start
 		return
 	}
-	if j.Kind == "rebuild" && j.Reason == requested && !canceled {
-		w.changed, w.texts = w.changed || u.changed, w.texts+u.texts
+	if (j.Kind == "build" || j.Reason != requested) && !errors.Is(err, storage.ErrUnavailable) {
+		w.failed = &folded
 	}
-	switch {
-	case !canceled:
-		w.failed = !errors.Is(err, storage.ErrUnavailable) // which ends: the next event starts it again
-		w.opts.Logger.Error("build failed; the measures before stay", "workspace", w.name, "event", u.built.seq, "error", err)
-	case j.Kind == "build" || j.Reason != requested: // it waits for the next change, or it would start at once
-		w.failed = true
-	default:
-		w.changed, w.texts = w.changed || u.changed, w.texts+u.texts
+	if !errors.Is(err, context.Canceled) {
+		w.opts.Logger.Error("build failed; the measures before stay", "workspace", w.name, "event", j.At, "error", err)
 	}
 }
 
@@ -176,12 +158,11 @@ func (w *writer) activate(u *unfinished, h *foldedLog) error {
 		}
 		w.state, w.tainted, w.treated = h.state, h.tainted, h.treated
 	}
-	w.measures, w.built, w.how = h.measures, shot.built, shot.how
+	w.measures, w.built, w.how, w.counted = h.measures, shot.built, shot.how, u.folded
 	if w.builtAt = h.builtAt; w.builtAt.IsZero() { // else another process made it active
 		w.builtAt = w.opts.Now().UTC().Round(0)
 	}
 	shot.at = w.builtAt
-	w.since = max(0, w.since-u.since)
 	if w.refused != nil && w.refused.seq < w.built.seq { // a build that a start finishes may have a refusal behind it
 		w.refused = nil
 	}
@@ -228,7 +209,7 @@ func guarded(f func() error) (err error) {
 
 // catchUp folds into h what is folded after an event.
 func (w *writer) catchUp(h *foldedLog, after uint64) error {
-	for e, err := range decoded(context.WithoutCancel(w.life.ctx), w.read, after, w.head.Seq) {
+	for e, err := range decoded(context.WithoutCancel(w.life.ctx), w.read, after, w.head.Seq, everything) {
 		if err != nil {
 			return err
 		}

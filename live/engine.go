@@ -133,7 +133,7 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	if e.answers, err = lru.New[string, served](servedLimit); err != nil {
 		return nil, err
 	}
-	e.quarantine = &quarantine{table: e.table, shared: store.Shared()}
+	e.quarantine = &quarantine{table: e.table}
 	if err := e.quarantine.load(ctx); err != nil {
 		return nil, err
 	}
@@ -173,9 +173,9 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	switch {
 	case h.measures.Provisional():
 		shot.image = nil // until the whole of it is measured
-		_, _ = w.measureBuild(&unfinished{snapshot: shot}, "profile learned is fitted to the history")
-	case h.later != nil:
-		if w.ahead, h.later = h.later, nil; w.startsBuilds() { // else its snapshot comes
+		_, _ = w.measureBuild(&unfinished{snapshot: shot, folded: w.counted}, "profile learned is fitted to the history")
+	case w.ahead != nil:
+		if w.startsBuilds() { // else its snapshot comes
 			w.measureAhead()
 		}
 	case shot.image != nil:
@@ -293,7 +293,7 @@ func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
 	var j *job
 	judged := false
 	err = e.alone(ctx, func(w *writer) (err error) {
-		if seq = w.built.seq; w.since == 0 || w.refused != nil {
+		if seq = w.built.seq; w.since() == 0 || w.refused != nil {
 			return nil
 		}
 		if judged = w.needsEvaluation(); !judged {

@@ -86,7 +86,7 @@ func (e *decodedEvent) counts() bool {
 // encode writes an event. HTML characters stay as they are and equal values have equal bytes.
 func encode(kind byte, v any) ([]byte, error) {
 	if e, ok := v.(*episodic.Episode); ok {
-		return append([]byte{kind}, canonical(*e)...), nil
+		return append([]byte{kind}, episodic.Canonical(*e)...), nil
 	}
 	var b bytes.Buffer
 	b.WriteByte(kind)

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json"
-
+	"waymark/episodic"
 	"waymark/storage"
 	"waymark/suggest"
 	"waymark/suggest/history"
@@ -121,39 +121,38 @@ type loggedEvent struct {
 // loggedEpisodes lists the episodes of a log in the order in which they begin.
 func loggedEpisodes(ctx context.Context, log reader) (all []*loggedEpisode, err error) {
 	byID := map[string]*loggedEpisode{}
-	for ev, err := range log(ctx, 0) {
+	for ev, err := range decoded(ctx, log, 0, math.MaxUint64, ofKind(kindEpisode, kindOpened, kindPerformed, kindFeedback)) {
 		if err != nil {
 			return nil, err
 		}
-		if !isKind(ev, kindEpisode, kindOpened, kindPerformed, kindFeedback) {
+		var id, source, label string
+		var at time.Time
+		switch v := ev.value.(type) {
+		case *episodic.Episode:
+			id, source, label, at = v.ID, v.Source, v.Label, v.Time
+		case *opened:
+			id, source, label, at = v.ID, v.Source, v.Label, v.Time
+		case *episodic.Performed:
+			id, source, at = v.Episode, v.Source, v.Time
+			if !at.IsZero() {
+				at = at.Add(time.Duration(v.AtMS) * time.Millisecond)
+			}
+		case *feedback:
+			source = v.Source
+		default:
 			continue
-		}
-		var v struct {
-			ID      string    `json:"id"`
-			Episode string    `json:"episode"` // of a step
-			Source  string    `json:"source"`
-			Label   string    `json:"label"`
-			Time    time.Time `json:"time"`
-			AtMS    int64     `json:"at_ms"`
-		}
-		if err := jsonv2.Unmarshal(ev.Payload[1:], &v, lenient); err != nil {
-			return nil, fmt.Errorf("decode event %d: %w", ev.Seq, err)
-		}
-		id := cmp.Or(v.Episode, v.ID)
-		if ev.Payload[0] == kindFeedback { // its id is that of a tool
-			id = ""
 		}
 		ep := byID[id]
 		if ep == nil {
-			ep = &loggedEpisode{id: id, label: v.Label}
+			ep = &loggedEpisode{id: id, label: label}
 			if all = append(all, ep); id != "" {
 				byID[id] = ep
 			}
 		}
-		if last := v.Time.Add(time.Duration(v.AtMS) * time.Millisecond); !v.Time.IsZero() && last.After(ep.last) {
-			ep.last = last
+		if at.After(ep.last) {
+			ep.last = at
 		}
-		ep.events = append(ep.events, loggedEvent{ev.Seq, v.Source})
+		ep.events = append(ep.events, loggedEvent{ev.seq, source})
 	}
 	return all, nil
 }

@@ -68,10 +68,9 @@ func (e *Engine) Rebuild(verify, force bool) (Job, error) {
 // JudgeRebuild starts a job that judges a rebuild and ends as that rebuild would, [JobDone] or [JobRefused]. It writes nothing.
 func (e *Engine) JudgeRebuild() (Job, error) {
 	return described(e.start(Job{Kind: "judge", Reason: requested}, func(ctx context.Context, j *job) error {
-		v, err := e.judge(ctx, func(done float64) { e.progress(j, "judge", done) })
-		e.update(j, func(j *Job) { j.Gate = v.gate })
-		if err == nil && v.gate.Refuses() {
-			err = gateError(v.gate)
+		gate, err := e.judge(ctx, j, 1)
+		if err == nil && gate.Refuses() {
+			err = gateError(gate)
 		}
 		return err
 	}))
@@ -187,64 +186,42 @@ func returnMemory() {
 	}
 }
 
-// errOvertaken says that the active model is another one than was judged.
-var errOvertaken = errors.New("another build was published meanwhile")
-
 // The parts of a rebuild that judging and the replay are taken to be, for progress.
 const judgeShare, replayShare, compareShare = 0.3, 0.2, 0.02
 
-// rebuild judges itself, replays the log up to a new build event and activates state and measures, unless it loses. It
-// begins again where another build came in between: that is what it would replace.
+// rebuild judges itself, replays the log up to a new build event and activates state and measures, unless it loses.
 func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
-	for {
-		var u *unfinished
-		var v verdict
-		err := guarded(func() (err error) {
-			v, err = e.judge(ctx, func(done float64) { e.progress(j, "judge", float64(judgeShare*done)) })
+	var u *unfinished
+	gate, err := e.judge(ctx, j, judgeShare)
+	if err == nil {
+		err = e.alone(ctx, func(w *writer) (err error) {
+			u, err = w.beginRebuild(j, gate, force)
 			return err
 		})
-		if err == nil {
-			e.update(j, func(j *Job) { j.Gate = v.gate })
-			err = e.alone(ctx, func(w *writer) (err error) {
-				u, err = w.beginRebuild(j, v, force)
-				return err
-			})
-		}
-		switch {
-		case err == nil:
-			return e.build(ctx, j, u)
-		case errors.Is(err, errRefused):
-			return err
-		case !errors.Is(err, errOvertaken):
-			_ = e.do(e.life.ctx, func(w *writer) { // one that has ended starts no other
-				u, busy := &unfinished{}, w.building
-				w.begin(j, u)
-				w.building = busy
-				w.notBuilt(j, u, err)
-			})
-			return err
-		}
 	}
+	switch {
+	case err == nil:
+		return e.build(ctx, j, u)
+	case !errors.Is(err, errRefused):
+		_ = e.do(e.life.ctx, func(w *writer) { w.notBuilt(j, w.folded, err) }) // one that has ended starts no other
+	}
+	return err
 }
 
 // beginRebuild appends the event of a rebuild, unless it is refused.
-func (w *writer) beginRebuild(j *job, v verdict, force bool) (*unfinished, error) {
-	if w.built.seq != v.built {
-		return nil, errOvertaken
-	}
+func (w *writer) beginRebuild(j *job, gate *evaluate.Gate, force bool) (*unfinished, error) {
 	b := w.newBuild()
-	b.Gate, b.Forced, b.Refused = v.gate, force && v.gate.Refuses(), v.gate.Refuses() && !force
+	b.Gate, b.Forced, b.Refused = gate, force && gate.Refuses(), gate.Refuses() && !force
 	at, err := w.appendBuild(b)
 	if err != nil {
 		return nil, err
 	}
 	w.update(j, func(j *Job) { j.At = at.seq })
 	if b.Refused {
-		return nil, gateError(v.gate)
+		return nil, gateError(gate)
 	}
-	u := &unfinished{snapshot: snapshot{rules: w.rules, matter: w.matter, built: at, how: b}, since: w.since}
-	w.begin(j, u)
-	return u, nil
+	w.building, w.failed = j, nil
+	return w.unfinished(at, b, true), nil
 }
 
 // alone runs f in the writer's goroutine when no build is under way.

@@ -6,74 +6,60 @@ import (
 	"slices"
 	"time"
 
-	"waymark/episodic"
 	"waymark/suggest/evaluate"
 )
 
-// verdict is the result of the held-out evaluation before a rebuild.
-type verdict struct {
-	built uint64         // event of the build that was active during the evaluation
-	head  uint64         // the last event that was known
-	gate  *evaluate.Gate // how the rebuild would do beside the active model; nil: nothing to say
+// judge asks held-out tasks whether a rebuild would lose, as a part of a job that takes a share of its time. The event of
+// the rebuild says what came of it, so a replay has nothing to judge. nil: there is nothing to say, as where the history
+// is too short. A panic is an error.
+func (e *Engine) judge(ctx context.Context, j *job, share float64) (gate *evaluate.Gate, err error) {
+	err = guarded(func() (err error) {
+		gate, err = e.judged(ctx, func(_ string, done float64) { e.progress(j, "judge", float64(share*done)) })
+		return err
+	})
+	e.update(j, func(j *Job) { j.Gate = gate })
+	return gate, err
 }
 
-// judge asks held-out tasks whether a rebuild would lose. The event of the rebuild says what came of it, so a replay has
-// nothing to judge. It says nothing where the history is too short. progress receives the fraction done.
-func (e *Engine) judge(ctx context.Context, tell func(done float64)) (verdict, error) {
-	var v verdict
+// judged compares a rebuild with the active model. Both have the catalog of today. What the active model was judged by, or
+// else what it was built of, is known.
+func (e *Engine) judged(ctx context.Context, progress func(string, float64)) (*evaluate.Gate, error) {
 	var how build
-	if err := e.do(ctx, func(w *writer) { v.built, how, v.head = w.built.seq, w.how, w.head.Seq }); err != nil {
-		return v, err
+	var built, head uint64
+	if err := e.do(ctx, func(w *writer) { how, built, head = w.how, w.built.seq, w.head.Seq }); err != nil {
+		return nil, err
 	}
-	t, err := e.trial(ctx, v.built, how.lastJudged(v.built), v.head)
-	if err != nil {
-		return v, err
-	}
-	t.New = e.opts.Measure
-	t.New.Progress = func(_ string, done float64) { tell(done) }
-	if v.built > 0 {
+	m := e.Model()
+	t := evaluate.Trial{Tools: m.Tools(), Capabilities: m.Capabilities(), New: e.opts.Measure}
+	t.New.Progress = progress
+	if built > 0 {
 		t.Old = &how.Options
 		t.Old.Progress, t.Old.Vectors = nil, nil
 	}
-	if v.gate, err = evaluate.Judge(ctx, t); v.gate != nil {
-		v.gate.Seq = v.head
+	judged := built
+	if how.Gate != nil {
+		judged = how.Gate.Seq
 	}
-	return v, err
-}
-
-// lastJudged is the last event that was known when the model of a build was judged; built, where it was not.
-func (b *build) lastJudged(built uint64) uint64 {
-	if b.Gate != nil {
-		return b.Gate.Seq
-	}
-	return built
-}
-
-// trial reads the episodes up to event head. The active model was built at event built, and judged
-// at event judged; both models have the catalog of today.
-func (e *Engine) trial(ctx context.Context, built, judged, head uint64) (t evaluate.Trial, err error) {
 	treated := treatments(e.Rules())
-	e.episodesUpTo(ctx, head, func(ep *episodic.Episode, seq uint64, failed error) bool {
-		if err = failed; err != nil {
-			return false
+	for ep, err := range e.episodesUpTo(ctx, head) {
+		if err != nil {
+			return nil, err
 		}
 		ep.Source = treated.Name(ep.Source, ep.Label)
 		ep.Steps = slices.Clone(ep.Steps) // the decoder leaves room for as many more
-		t.Episodes = append(t.Episodes, *ep)
-		if seq <= built {
+		t.Episodes = append(t.Episodes, ep.Episode)
+		if ep.seq <= built {
 			t.Known++
 		}
-		if seq <= judged {
+		if ep.seq <= judged {
 			t.Judged++
 		}
-		return true
-	})
-	if err != nil {
-		return t, err
 	}
-	m := e.Model()
-	t.Tools, t.Capabilities = m.Tools(), m.Capabilities()
-	return t, nil
+	gate, err := evaluate.Judge(ctx, t)
+	if gate != nil {
+		gate.Seq = head
+	}
+	return gate, err
 }
 
 // A build that starts by itself or at the end of an import is judged as a rebuild is where the log has grown by half since

@@ -161,7 +161,7 @@ func TestAgainstAMap(t *testing.T) {
 func againstAMap(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	store := memory(t)
-	e, end := reopened(t, store)
+	e, end := reopenedWith(t, store, unlearned)
 	p := &plain{known: map[string]*plainEpisode{}, erased: map[string]*plainEpisode{}}
 	source := func() string { return fmt.Sprint("source", r.IntN(3)) }
 	steps := func(n int) (s []episodic.Step) {
@@ -210,7 +210,7 @@ func againstAMap(t *testing.T, seed uint64) {
 			require.NoError(t, err)
 		case 3, 4:
 			end()
-			e, end = reopened(t, store)
+			e, end = reopenedWith(t, store, unlearned)
 		default:
 			from, want, batch := source(), [3]int{}, []episodic.Episode{}
 			for range 1 + r.IntN(3) {
@@ -227,7 +227,7 @@ func againstAMap(t *testing.T, seed uint64) {
 	require.NoError(t, e.Wait(ctx, e.Counted()))
 	requirePlain(t, p, e, seed)
 	end()
-	e, end = reopened(t, store)
+	e, end = reopenedWith(t, store, unlearned)
 	requirePlain(t, p, e, seed)
 	end()
 }

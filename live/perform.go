@@ -3,7 +3,6 @@ package live
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -171,9 +170,8 @@ func (e *Engine) Growing(ctx context.Context, source, session string) (p episodi
 // grownEpisodes puts episodes together from the events of a log, by id.
 type grownEpisodes map[string]*episodic.Grown
 
-// take adds the value of an event to its episode, if it is about one. begun reports whether the episode now has its
-// first steps; further events may follow.
-func (g grownEpisodes) take(value any) (e *episodic.Grown, begun bool) {
+// take adds the value of an event to its episode, which it returns; nil: it is about none.
+func (g grownEpisodes) take(value any) (e *episodic.Grown) {
 	switch v := value.(type) {
 	case *episodic.Episode:
 		e = &episodic.Grown{Episode: *v, Numbers: make([]int, len(v.Steps))}
@@ -181,13 +179,11 @@ func (g grownEpisodes) take(value any) (e *episodic.Grown, begun bool) {
 			e.Numbers[i] = i + 1
 		}
 		g[v.ID] = e
-		return e, true
 	case *opened:
 		if e = g[v.ID]; e == nil {
-			e, begun = &v.Grown, len(v.Steps) > 0
+			e = &v.Grown
 			g[v.ID] = e
 		}
-		return e, begun
 	case *episodic.Performed:
 		if e = g[v.Episode]; e == nil {
 			e = &episodic.Grown{Episode: episodic.Episode{ID: v.Episode, Source: v.Source, Time: v.Time}}
@@ -198,57 +194,7 @@ func (g grownEpisodes) take(value any) (e *episodic.Grown, begun bool) {
 		}
 		if v.Step != nil && !e.Has(v.Step.ID) {
 			e.Add(v)
-			begun = len(e.Steps) == 1
 		}
 	}
-	return e, begun
-}
-
-// isKind reports whether an event is of one of some kinds, and its payload is there.
-func isKind(ev storage.Event, kinds ...byte) bool {
-	return !ev.Erased && len(ev.Payload) > 0 && slices.Contains(kinds, ev.Payload[0])
-}
-
-// episodes yields the episodes of a log up to an event in the order in which they were recorded, each with the event of
-// its last step: one that grew comes there.
-func episodes(ctx context.Context, log reader, upTo uint64, yield func(*episodic.Episode, uint64, error) bool) {
-	last := map[string]uint64{} // event of each episode that grew
-	for ev, err := range log(ctx, 0) {
-		if err != nil {
-			yield(nil, 0, err)
-			return
-		}
-		if ev.Seq > upTo {
-			break
-		}
-		if id := performedIn(ev); id != "" {
-			last[id] = ev.Seq
-		}
-	}
-	grows := grownEpisodes{}
-	for ev, err := range decoded(ctx, log, 0, upTo) {
-		if err != nil {
-			yield(nil, 0, err)
-			return
-		}
-		g, _ := grows.take(ev.value)
-		if g == nil || last[g.ID] > ev.seq { // more is appended later, or came since the first look
-			continue
-		}
-		delete(grows, g.ID)
-		if len(g.Steps) > 0 && !yield(&g.Episode, ev.seq, nil) {
-			return
-		}
-	}
-}
-
-// performedIn is the episode of an event of one that grows, empty for others.
-func performedIn(ev storage.Event) string {
-	var p struct {
-		Episode string `json:"episode"`
-	}
-	if !isKind(ev, kindPerformed) || json.Unmarshal(ev.Payload[1:], &p) != nil {
-		return ""
-	}
-	return p.Episode
+	return e
 }

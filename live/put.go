@@ -12,7 +12,6 @@ import (
 	"waymark/catalog"
 	"waymark/catalog/inspect"
 	"waymark/storage"
-	"waymark/suggest/history"
 )
 
 // PutTools adds tools to the catalog or replaces them; what is already there is left alone. An [Approver] vouches for
@@ -44,18 +43,7 @@ func (e *Engine) PutToolsWith(ctx context.Context, tools []catalog.Tool, rows ma
 }
 
 func (e *Engine) putTools(ctx context.Context, tools []catalog.Tool, by Trust, rows rowsOf) (PutResult, error) {
-	return put(ctx, e, tools, by, rows, putting[catalog.Tool]{kindTool, catalog.KindTool, func(s *history.State, t *catalog.Tool) (string, error) {
-		if err := t.Normalise(); err != nil {
-			return t.ID, err
-		}
-		if _, taken := s.Capability(t.ID); taken {
-			return t.ID, fmt.Errorf("tool %q: a capability has this id", t.ID)
-		}
-		if now := s.Aliases().Of(t.ID); now != t.ID {
-			return t.ID, fmt.Errorf("tool %q is an alias of %q: undo that rule first", t.ID, now)
-		}
-		return t.ID, nil
-	}, (*history.State).Tool, inspect.OfTool})
+	return e.put(ctx, len(tools), func(w *writer, i int) (candidate, error) { return w.tool(tools[i]) }, by, rows)
 }
 
 // PutCapabilities adds capabilities to the catalog or replaces them, as [Engine.PutTools] does for tools.
@@ -64,59 +52,78 @@ func (e *Engine) PutCapabilities(ctx context.Context, caps []catalog.Capability,
 }
 
 func (e *Engine) putCapabilities(ctx context.Context, caps []catalog.Capability, by Trust, rows rowsOf) (PutResult, error) {
-	return put(ctx, e, caps, by, rows, putting[catalog.Capability]{kindCapability, catalog.KindCapability, func(s *history.State, c *catalog.Capability) (string, error) {
-		if err := c.Normalise(); err != nil {
-			return c.ID, err
-		}
-		if _, taken := s.Tool(c.ID); taken {
-			return c.ID, fmt.Errorf("capability %q: a tool has this id", c.ID)
-		}
-		for i := range c.Tools {
-			id, err := s.Resolve(c.Tools[i])
-			if err != nil {
-				return c.ID, fmt.Errorf("capability %q: %w", c.ID, err)
-			}
-			c.Tools[i] = id
-		}
-		for i := range c.Tasks {
-			id, err := s.Resolve(c.Tasks[i].Tool)
-			if err != nil {
-				return c.ID, fmt.Errorf("capability %q, task %q: %w", c.ID, c.Tasks[i].ID, err)
-			}
-			c.Tasks[i].Tool = id
-		}
-		return c.ID, nil
-	}, (*history.State).Capability, inspect.OfCapability})
-}
-
-// putting is how one kind of entry is put.
-type putting[T any] struct {
-	kind    byte
-	noun    catalog.Kind
-	check   func(*history.State, *T) (id string, err error) // normalises it
-	current func(*history.State, string) (T, bool)
-	entry   func(*T) *inspect.Entry // as it was sent
+	return e.put(ctx, len(caps), func(w *writer, i int) (candidate, error) { return w.capability(caps[i]) }, by, rows)
 }
 
 // candidate is one entry of a request that may be stored.
 type candidate struct {
+	kind    byte // of its event
+	noun    catalog.Kind
 	id      string
-	kind    catalog.Kind
 	line    int
+	value   any // the tool or capability in the form in which it is stored
 	payload []byte
-	value   any
 	entry   *inspect.Entry // as the checks see it: its texts as they were sent
-	print   catalog.Fingerprint
-	changed []string         // parts of the contract, of that which was approved
-	was     []byte           // the tool as it was approved, if it was
-	rows    []storage.Change // of the quarantine, for its event
+}
+
+// tool is a tool as a candidate, or why it cannot be one.
+func (w *writer) tool(t catalog.Tool) (candidate, error) {
+	c := candidate{kind: kindTool, noun: catalog.KindTool, value: &t, entry: inspect.OfTool(&t)}
+	err := t.Normalise()
+	c.id, c.entry.ID, c.entry.Name, c.entry.Server = t.ID, t.ID, t.Name, t.Server
+	if err != nil {
+		return c, err
+	}
+	if _, taken := w.state.Capability(t.ID); taken {
+		return c, fmt.Errorf("tool %q: a capability has this id", t.ID)
+	}
+	if now := w.state.Aliases().Of(t.ID); now != t.ID {
+		return c, fmt.Errorf("tool %q is an alias of %q: undo that rule first", t.ID, now)
+	}
+	return c, nil
+}
+
+// capability is a capability as a candidate, with the ids of its tools resolved, or why it cannot be one.
+func (w *writer) capability(p catalog.Capability) (candidate, error) {
+	c := candidate{kind: kindCapability, noun: catalog.KindCapability, value: &p, entry: inspect.OfCapability(&p)}
+	err := p.Normalise()
+	c.id, c.entry.ID, c.entry.Name = p.ID, p.ID, p.Name
+	if err != nil {
+		return c, err
+	}
+	if _, taken := w.state.Tool(p.ID); taken {
+		return c, fmt.Errorf("capability %q: a tool has this id", p.ID)
+	}
+	for i := range p.Tools {
+		id, err := w.state.Resolve(p.Tools[i])
+		if err != nil {
+			return c, fmt.Errorf("capability %q: %w", p.ID, err)
+		}
+		p.Tools[i] = id
+	}
+	for i := range p.Tasks {
+		id, err := w.state.Resolve(p.Tasks[i].Tool)
+		if err != nil {
+			return c, fmt.Errorf("capability %q, task %q: %w", p.ID, p.Tasks[i].ID, err)
+		}
+		p.Tasks[i].Tool = id
+	}
+	return c, nil
+}
+
+// entryOf is the tool or capability that the catalog has under an id.
+func (w *writer) entryOf(kind catalog.Kind, id string) (v any, found bool) {
+	if kind == catalog.KindTool {
+		return w.state.Tool(id)
+	}
+	return w.state.Capability(id)
 }
 
 // rowsOf returns the rows that are set in one transaction with the event of an entry; nil: none.
 type rowsOf func(id string) []storage.Change
 
-// put appends the entries of a catalog that are new or changed.
-func put[T any](ctx context.Context, e *Engine, things []T, by Trust, rows rowsOf, how putting[T]) (PutResult, error) {
+// put appends the n entries of a catalog that are new or changed.
+func (e *Engine) put(ctx context.Context, n int, nth func(*writer, int) (candidate, error), by Trust, rows rowsOf) (PutResult, error) {
 	var r PutResult
 	var added []bool
 	var ids []string
@@ -125,15 +132,15 @@ func put[T any](ctx context.Context, e *Engine, things []T, by Trust, rows rowsO
 		if err := w.quarantine.sync(w.life.ctx); err != nil {
 			return nil, err
 		}
-		for _, one := range how.candidates(w, things, &r) {
-			entry, known, err := how.toPut(w, &one, by, &r)
+		for _, c := range w.candidates(n, nth, &r) {
+			entry, known, err := w.toPut(&c, by, &r)
 			if err != nil {
-				r.Rejected = append(r.Rejected, Rejection{Line: one.line, ID: one.id, Error: err.Error()})
+				r.reject(c.line, c.id, err)
 			} else if entry != nil {
 				if rows != nil {
-					entry.rows = append(entry.rows, rows(one.id)...)
+					entry.rows = append(entry.rows, rows(c.id)...)
 				}
-				entries, added, ids = append(entries, *entry), append(added, !known), append(ids, one.id)
+				entries, added, ids = append(entries, *entry), append(added, !known), append(ids, c.id)
 			}
 		}
 		slices.SortStableFunc(r.Rejected, func(a, b Rejection) int { return a.Line - b.Line })
@@ -150,81 +157,82 @@ func put[T any](ctx context.Context, e *Engine, things []T, by Trust, rows rowsO
 	return r, err
 }
 
+func (r *PutResult) reject(line int, id string, why error) {
+	r.Rejected = append(r.Rejected, Rejection{Line: line, ID: id, Error: why.Error()})
+}
+
 // candidates are the entries of a request that are valid, each id once: of two with other content the first counts and
 // the other is refused. All of them are known to the checks before the first is checked.
-func (how *putting[T]) candidates(w *writer, things []T, r *PutResult) (all []candidate) {
+func (w *writer) candidates(n int, nth func(*writer, int) (candidate, error), r *PutResult) (all []candidate) {
 	seen := map[string]candidate{}
-	for i := range things {
-		t := things[i]
-		one := candidate{kind: how.noun, entry: how.entry(&t), line: i + 1}
-		var err error
-		if one.id, err = how.check(w.state, &t); err == nil {
-			one.payload, err = encode(how.kind, t)
+	for i := range n {
+		c, err := nth(w, i)
+		c.line = i + 1
+		if err == nil {
+			c.payload, err = encode(c.kind, c.value)
 		}
-		if err == nil && len(one.payload) > storage.MaxPayload {
-			err = fmt.Errorf("%q has %d bytes, at most %d", one.id, len(one.payload), storage.MaxPayload)
+		if err == nil && len(c.payload) > storage.MaxPayload {
+			err = fmt.Errorf("%q has %d bytes, at most %d", c.id, len(c.payload), storage.MaxPayload)
 		}
-		if before, twice := seen[one.id]; err == nil && twice {
-			if bytes.Equal(before.payload, one.payload) {
+		if before, twice := seen[c.id]; err == nil && twice {
+			if bytes.Equal(before.payload, c.payload) {
 				r.Unchanged++
 				continue
 			}
-			err = fmt.Errorf("%s %q was read before, on line %d, with other content", one.kind, one.id, before.line)
+			err = fmt.Errorf("%s %q was read before, on line %d, with other content", c.noun, c.id, before.line)
 		}
 		if err != nil {
-			r.Rejected = append(r.Rejected, Rejection{Line: one.line, ID: one.id, Error: err.Error()})
+			r.reject(c.line, c.id, err)
 			continue
 		}
-		clean := how.entry(&t)
-		one.entry.ID, one.entry.Name, one.entry.Server, one.value = clean.ID, clean.Name, clean.Server, &t
-		w.knownEntries().Add(clean.ID, clean.Server, clean.Name)
-		seen[one.id] = one
-		all = append(all, one)
+		w.knownEntries().Add(c.id, c.entry.Server, c.entry.Name)
+		seen[c.id] = c
+		all = append(all, c)
 	}
 	return all
 }
 
 // toPut is the event that stores a candidate; nil: it is stored already. known: there is an entry with this id.
-func (how *putting[T]) toPut(w *writer, one *candidate, by Trust, r *PutResult) (put *entry, known bool, err error) {
+func (w *writer) toPut(c *candidate, by Trust, r *PutResult) (put *entry, known bool, err error) {
 	var was []byte
-	now, known := how.current(w.state, one.id)
+	now, known := w.entryOf(c.noun, c.id)
 	if known {
-		if was, err = encode(how.kind, now); err != nil {
+		if was, err = encode(c.kind, now); err != nil {
 			return nil, known, err
 		}
 	}
-	row, waits := w.quarantine.row(one.id)
-	if known && bytes.Equal(was, one.payload) {
+	row, waits := w.quarantine.row(c.id)
+	if known && bytes.Equal(was, c.payload) {
 		r.Unchanged++
 		if by == Approver && waits && !row.Removed {
-			rows := w.vouched(one.id)
+			rows := w.vouched(c.id)
 			err = w.table.Apply(context.WithoutCancel(w.life.ctx), rows...)
 			w.quarantine.stored(rows)
 		}
 		return nil, known, err
 	}
-	one.print = sha256.Sum256(one.payload)
-	if t, ok := one.value.(*catalog.Tool); ok {
+	next := Quarantined{ID: c.id, Kind: c.noun, Server: c.entry.Server, Description: catalog.Cut(c.entry.Texts[0], 2<<10),
+		Fingerprint: catalog.Fingerprint(sha256.Sum256(c.payload)).String(), Since: w.opts.Now().UTC()}
+	if t, ok := c.value.(*catalog.Tool); ok {
 		if !known && row.Removed {
 			was = row.Was
 		}
-		one.print = t.Fingerprint()
 		if len(changedParts(was, t)) > 0 {
-			r.Changed = append(r.Changed, one.id)
+			r.Changed = append(r.Changed, c.id)
 		}
-		if one.was = was; waits {
-			one.was = row.Was
+		if next.Was = was; waits {
+			next.Was = row.Was
 		}
-		one.changed = changedParts(one.was, t)
+		next.Fingerprint, next.Changed = t.Fingerprint().String(), changedParts(next.Was, t)
 	}
-	flag, err := w.review(one, by)
+	flag, rows, err := w.review(c, next, by)
 	if err != nil {
 		return nil, known, err
 	}
 	if flag != nil {
 		r.Flagged = append(r.Flagged, *flag)
 	}
-	return &entry{how.kind, "", one.payload, one.value, one.rows}, known, nil
+	return &entry{c.kind, "", c.payload, c.value, rows}, known, nil
 }
 
 // changedParts names the parts of a tool's contract that are others than before; none if it is new.
@@ -258,13 +266,7 @@ func changedParts(was []byte, t *catalog.Tool) (parts []string) {
 // after others it is held against what was approved, and what was quarantined is so again.
 func (e *Engine) Remove(ctx context.Context, kind catalog.Kind, id string, by Trust) (bool, error) {
 	a, err := e.append(ctx, true, func(w *writer) ([]entry, error) {
-		var v any
-		var found bool
-		if kind == catalog.KindTool {
-			v, found = w.state.Tool(id)
-		} else {
-			v, found = w.state.Capability(id)
-		}
+		v, found := w.entryOf(kind, id)
 		if !found {
 			return nil, nil
 		}

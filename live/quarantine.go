@@ -83,36 +83,46 @@ var (
 
 // quarantine is what waits for approval, in memory and in the table. The writer alone changes it.
 type quarantine struct {
-	table  storage.Table
-	shared bool // other processes change the rows, too
+	table storage.Table // other processes may change the rows, too
 
-	mu    sync.Mutex
-	rows  map[string]Quarantined
-	base  *suggest.Exclusions // what is withheld besides, and both together
-	both  *suggest.Exclusions
-	bans  map[string]suggest.Exclusion // rules of the operator
-	valid bool
+	mu      sync.Mutex
+	rows    map[string]Quarantined
+	changes int                 // of rows
+	base    *suggest.Exclusions // what is withheld besides, and both together
+	both    *suggest.Exclusions
+	bans    map[string]suggest.Exclusion // rules of the operator
+	valid   bool
 }
 
-// load reads the rows.
+// load reads the rows, also those that other processes changed, and again where one was changed here meanwhile.
 func (q *quarantine) load(ctx context.Context) error {
-	rows := map[string]Quarantined{}
-	for row, err := range q.table.List(ctx, quarantineRow) {
-		if err != nil {
-			return fmt.Errorf("read the quarantine: %w", err)
+	for {
+		q.mu.Lock()
+		before := q.changes
+		q.mu.Unlock()
+		rows := map[string]Quarantined{}
+		for row, err := range q.table.List(ctx, quarantineRow) {
+			if err != nil {
+				return fmt.Errorf("read the quarantine: %w", err)
+			}
+			id := row.Key[len(quarantineRow):]
+			rows[id] = readQuarantined(id, row.Value)
 		}
-		id := row.Key[len(quarantineRow):]
-		rows[id] = readQuarantined(id, row.Value)
+		q.mu.Lock()
+		same := q.changes == before
+		if same {
+			q.rows, q.valid, q.changes = rows, false, q.changes+1
+		}
+		q.mu.Unlock()
+		if same {
+			return nil
+		}
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.rows, q.valid = rows, false
-	return nil
 }
 
-// sync takes in what other processes noted.
+// sync takes in what other processes noted, for a decision about one of the rows.
 func (q *quarantine) sync(ctx context.Context) error {
-	if !q.shared {
+	if !q.table.Shared() {
 		return nil
 	}
 	return q.load(ctx)
@@ -134,7 +144,8 @@ func (q *quarantine) stored(rows []storage.Change) {
 		if !ok {
 			continue
 		}
-		if q.valid = false; c.Value == nil {
+		q.valid, q.changes = false, q.changes+1
+		if c.Value == nil {
 			delete(q.rows, id)
 		} else {
 			q.rows[id] = readQuarantined(id, c.Value)
@@ -269,48 +280,45 @@ func (w *writer) knownEntries() *inspect.Catalog {
 	return w.known
 }
 
-// review decides what becomes of an entry that is new or changed: an error refuses it. It is quarantined with the event
-// that stores it. A capability has no contract to compare with, so every change of one is as good as new.
-func (w *writer) review(one *candidate, by Trust) (*Flagged, error) {
-	flag := Flagged{ID: one.id, Quarantined: by == Untrusted && len(one.was) == 0 || by < Approver && len(one.changed) > 0, Flags: []string{}}
+// review decides what becomes of an entry that is new or changed: an error refuses it. next is its row should it be
+// quarantined, which rows then have, with the event that stores it. A capability has no contract to compare with, so every
+// change of one is as good as new.
+func (w *writer) review(c *candidate, next Quarantined, by Trust) (_ *Flagged, rows []storage.Change, err error) {
+	held := by == Untrusted && len(next.Was) == 0 || by < Approver && len(next.Changed) > 0
 	known := w.knownEntries()
 	if w.opts.Connected != nil {
 		known.Connected(w.opts.Connected(w.name))
 	}
-	for _, f := range known.Entry(one.entry) {
+	next.Flags = []string{}
+	for _, f := range known.Entry(c.entry) {
 		switch {
 		case f.Severity == inspect.Refuse:
-			return nil, fmt.Errorf("%s %q: %s", one.kind, catalog.Cut(one.id, 160), f.Detail)
+			return nil, nil, fmt.Errorf("%s %q: %s", c.noun, catalog.Cut(c.id, 160), f.Detail)
 		case f.Severity == inspect.Quarantine && by < Approver:
-			flag.Quarantined = true
+			held = true
 		}
-		flag.Flags = append(flag.Flags, f.Detail)
+		next.Flags = append(next.Flags, f.Detail)
 	}
-	before, ok := w.quarantine.row(one.id)
+	before, ok := w.quarantine.row(c.id)
 	if ok && before.Was == nil && by < Approver { // it waits, or did when it was removed
-		flag.Quarantined = true
-		if len(flag.Flags)+len(one.changed) == 0 {
-			flag.Flags, one.changed = slices.Clone(before.Flags), before.Changed
+		held = true
+		if len(next.Flags)+len(next.Changed) == 0 {
+			next.Flags, next.Changed = slices.Clone(before.Flags), before.Changed
 		}
 	}
+	flag := Flagged{ID: c.id, Quarantined: held, Flags: next.Flags}
 	switch {
-	case flag.Quarantined:
-		row := Quarantined{
-			ID: one.id, Kind: one.kind, Server: one.entry.Server, Flags: flag.Flags, Changed: append([]string{}, one.changed...),
-			Description: catalog.Cut(one.entry.Texts[0], 2<<10), Fingerprint: one.print.String(), Since: w.opts.Now().UTC(), Was: one.was,
-		}
-		var err error
-		if one.rows, err = row.change(); err != nil {
-			return nil, err
+	case held:
+		flag.Flags = reasons(next.Flags, next.Changed)
+		next.Changed = append([]string{}, next.Changed...)
+		if rows, err = next.change(); err != nil {
+			return nil, nil, err
 		}
 	case by == Approver, ok && !before.Removed: // it is as it was approved again
-		one.rows = w.vouched(one.id)
+		rows = w.vouched(c.id)
 	}
-	if len(flag.Flags) == 0 && !flag.Quarantined {
-		return nil, nil
+	if len(flag.Flags) == 0 {
+		return nil, rows, nil
 	}
-	if flag.Quarantined {
-		flag.Flags = reasons(flag.Flags, one.changed)
-	}
-	return &flag, nil
+	return &flag, rows, nil
 }

@@ -27,34 +27,12 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 		}
 	}
 	known, err := e.appendEpisodes(ctx, valid, &r)
-	for err == nil && len(known) > 0 {
-		first, again := oncePerID(known)
-		err = e.compare(ctx, first, &r)
-		known = again
+	if err == nil && len(known) > 0 {
+		err = e.compare(ctx, known, &r)
 	}
 	slices.SortStableFunc(r.Rejected, func(a, b Rejection) int { return a.Line - b.Line })
 	return r, err
 }
-
-// oncePerID returns the first episode of every id, and all others: these are compared with what the first one leaves.
-func oncePerID(known []recordedBefore) (first, again []recordedBefore) {
-	seen := map[string]bool{}
-	for _, k := range known {
-		if seen[k.ep.ID] {
-			again = append(again, k)
-		} else {
-			first = append(first, k)
-		}
-		seen[k.ep.ID] = true
-	}
-	return first, again
-}
-
-// Each is called once for an episode that is recorded. Tests count the calls.
-var (
-	normalise = (*episodic.Episode).Normalise
-	canonical = episodic.Canonical
-)
 
 type report struct {
 	line int
@@ -135,7 +113,7 @@ func (e *Engine) checked(source string, ep episodic.Episode) (*episodic.Episode,
 			ep.Steps[j].Inputs, ep.Steps[j].Outputs = nil, nil
 		}
 	}
-	if err := normalise(&ep); err != nil {
+	if err := ep.Normalise(); err != nil {
 		return &ep, err
 	}
 	if err := ep.Validate(e.opts.Now()); err != nil || e.opts.KeepSecrets {
@@ -175,30 +153,18 @@ func (e *Engine) appendEpisodes(ctx context.Context, valid []report, r *RecordRe
 
 // episodeEntry resolves the ids of an episode and encodes it.
 func (w *writer) episodeEntry(ep *episodic.Episode) (entry, error) {
-	if err := resolveSteps(w.state, ep); err != nil {
-		return entry{}, err
+	for i := range ep.Steps {
+		id, err := w.state.Resolve(ep.Steps[i].Tool)
+		if err != nil {
+			return entry{}, fmt.Errorf("step %q: %w", ep.Steps[i].ID, err)
+		}
+		ep.Steps[i].Tool = id
 	}
 	payload, err := encode(kindEpisode, ep)
 	if err == nil && len(payload) > storage.MaxPayload {
 		err = fmt.Errorf("episode has %d bytes, at most %d", len(payload), storage.MaxPayload)
 	}
 	return entry{kindEpisode, "episode/" + ep.ID, payload, ep, nil}, err
-}
-
-// resolver finds the canonical id for a spelling of a tool.
-type resolver interface {
-	Resolve(spelling string) (string, error)
-}
-
-func resolveSteps(s resolver, ep *episodic.Episode) error {
-	for i := range ep.Steps {
-		id, err := s.Resolve(ep.Steps[i].Tool)
-		if err != nil {
-			return fmt.Errorf("step %q: %w", ep.Steps[i].ID, err)
-		}
-		ep.Steps[i].Tool = id
-	}
-	return nil
 }
 
 // Item is one entry of the catalog or one episode. One field is set.
@@ -243,21 +209,51 @@ func (e *Engine) Items(ctx context.Context) iter.Seq2[Item, error] {
 // episodes yields the history in the order recorded.
 func (e *Engine) episodes(ctx context.Context) iter.Seq2[*episodic.Episode, error] {
 	return func(yield func(*episodic.Episode, error) bool) {
-		e.episodesUpTo(ctx, math.MaxUint64, func(ep *episodic.Episode, _ uint64, err error) bool {
-			return yield(ep, err) && err == nil
-		})
+		for ep, err := range e.episodesUpTo(ctx, math.MaxUint64) {
+			if !yield(&ep.Episode, err) {
+				return
+			}
+		}
 	}
 }
 
-// episodesUpTo is [episodes] of the workspace, with the names that tools have now.
-func (e *Engine) episodesUpTo(ctx context.Context, head uint64, yield func(*episodic.Episode, uint64, error) bool) {
+// recorded is an episode of the log and the event of its last step.
+type recorded struct {
+	episodic.Episode
+	seq uint64
+}
+
+// episodesUpTo yields the episodes up to an event in the order in which they were recorded, with the names that tools have
+// now. One that grew comes where its last step is. An error is the last thing that it yields.
+func (e *Engine) episodesUpTo(ctx context.Context, upTo uint64) iter.Seq2[*recorded, error] {
 	aliases := aliases(e.Rules())
-	episodes(ctx, e.read, head, func(ep *episodic.Episode, seq uint64, err error) bool {
-		if err != nil {
-			err = fmt.Errorf("read the log of workspace %q: %w", e.name, err)
-		} else {
-			renameSteps(ep, aliases)
+	return func(yield func(*recorded, error) bool) {
+		last := map[string]uint64{} // event of each episode that grew
+		fail := func(err error) { yield(&recorded{}, fmt.Errorf("read the log of workspace %q: %w", e.name, err)) }
+		for ev, err := range decoded(ctx, e.read, 0, upTo, ofKind(kindPerformed)) {
+			if err != nil {
+				fail(err)
+				return
+			}
+			if p, ok := ev.value.(*episodic.Performed); ok {
+				last[p.Episode] = ev.seq
+			}
 		}
-		return yield(ep, seq, err)
-	})
+		grows := grownEpisodes{}
+		for ev, err := range decoded(ctx, e.read, 0, upTo, everything) {
+			if err != nil {
+				fail(err)
+				return
+			}
+			g := grows.take(ev.value)
+			if g == nil || last[g.ID] > ev.seq { // more is appended later, or came since the first look
+				continue
+			}
+			delete(grows, g.ID)
+			renameSteps(&g.Episode, aliases)
+			if len(g.Steps) > 0 && !yield(&recorded{g.Episode, ev.seq}, nil) {
+				return
+			}
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"waymark/episodic"
 	"waymark/storage"
 	"waymark/suggest"
+	"waymark/suggest/history"
 )
 
 // A transcript is imported while its session goes on, and again later. The second reading of an episode may hold steps
@@ -24,25 +26,23 @@ type recordedBefore struct {
 	was *episodic.Grown // as it is recorded; nil: erased
 }
 
-// compare decides about episodes whose ids are recorded with other content.
+// compare decides about episodes whose ids are recorded with other content. Of several with one id each is compared with
+// what the one before leaves.
 func (e *Engine) compare(ctx context.Context, known []recordedBefore, r *RecordResult) error {
 	if err := e.readRecorded(ctx, known); err != nil {
 		return fmt.Errorf("read the log of workspace %q: %w", e.name, err)
 	}
-	decided := make([]standing, len(known))
-	if err := e.do(ctx, func(w *writer) {
-		for i := range known {
-			decided[i] = standingOf(w.state, &known[i])
-		}
-	}); err != nil {
-		return err
-	}
 	for i := range known {
-		k, o := &known[i], decided[i].outcome()
-		var err error
+		k := &known[i]
+		var s standing
+		err := e.do(ctx, func(w *writer) { s = standingOf(w.state, k) })
+		if err != nil {
+			return err
+		}
+		o := s.outcome()
 		switch o {
 		case conflict:
-			err = k.conflict(&decided[i])
+			err = k.conflict(&s)
 		case grown:
 			err = e.extend(ctx, k.was, k.ep)
 		}
@@ -62,13 +62,13 @@ func (e *Engine) compare(ctx context.Context, known []recordedBefore, r *RecordR
 
 // standingOf compares an episode with what is recorded under its id. The report that hooks or traces made call by call
 // during the session stands: its transcript adds nothing.
-func standingOf(resolver resolver, k *recordedBefore) standing {
+func standingOf(state *history.State, k *recordedBefore) standing {
 	s := standing{status: storage.Conflict, erased: k.was == nil}
 	if s.erased || reportedLive(k.was.Source) && strings.HasPrefix(k.ep.Source, "import:") {
 		return s
 	}
 	was := &k.was.Episode
-	s.differs = difference(resolver, redacted(was), redacted(k.ep)) // either may be of a time when secrets were kept
+	s.differs = difference(state, redacted(was), redacted(k.ep)) // either may be of a time when secrets were kept
 	s.growable = was.Session != "" && k.ep.Session != "" && was.Source == k.ep.Source && unnamed(was) && unnamed(k.ep)
 	s.more = len(k.ep.Steps) > len(was.Steps) || k.ep.Outcome.Known() && was.Outcome != k.ep.Outcome
 	return s
@@ -102,7 +102,7 @@ func unnamed(ep *episodic.Episode) bool {
 
 // difference names the first thing in which two states of one episode contradict each other; empty if one
 // may be a later state of the other. What one of them does not say contradicts nothing.
-func difference(resolver resolver, was, is *episodic.Episode) string {
+func difference(state *history.State, was, is *episodic.Episode) string {
 	switch {
 	case was.Intent != "" && is.Intent != "" && was.Intent != is.Intent:
 		return "the intent differs from the recorded one"
@@ -113,7 +113,7 @@ func difference(resolver resolver, was, is *episodic.Episode) string {
 	}
 	for i := range min(len(was.Steps), len(is.Steps)) {
 		a, b := &was.Steps[i], &is.Steps[i]
-		tool, err := resolver.Resolve(a.Tool)
+		tool, err := state.Resolve(a.Tool)
 		if err != nil || b.Tool == a.Tool {
 			tool = a.Tool
 		}
@@ -147,18 +147,18 @@ func (e *Engine) readRecorded(ctx context.Context, known []recordedBefore) error
 	for _, k := range known {
 		grows[k.ep.ID], at[k.seq], first = nil, true, min(first, k.seq)
 	}
-	for ev, err := range e.read(ctx, first-1) {
+	further := ofKind(kindPerformed)
+	want := func(ev storage.Event) bool { return at[ev.Seq] || further(ev) }
+	for ev, err := range decoded(ctx, e.read, first-1, math.MaxUint64, want) {
 		if err != nil {
 			return err
 		}
-		if _, further := grows[performedIn(ev)]; ev.Erased || !further && !at[ev.Seq] {
-			continue
+		if p, ok := ev.value.(*episodic.Performed); ok {
+			if _, one := grows[p.Episode]; !one {
+				continue
+			}
 		}
-		_, v, err := decode(ev.Payload)
-		if err != nil {
-			return fmt.Errorf("event %d: %w", ev.Seq, err)
-		}
-		grows.take(v)
+		grows.take(ev.value)
 	}
 	for i := range known {
 		known[i].was = grows[known[i].ep.ID]
@@ -166,7 +166,7 @@ func (e *Engine) readRecorded(ctx context.Context, known []recordedBefore) error
 	return nil
 }
 
-// extend appends the steps that an episode has beyond those recorded, and its outcome, in one batch.
+// extend appends the steps that an episode has beyond those recorded, and its outcome, in one batch, and adds them to was.
 func (e *Engine) extend(ctx context.Context, was *episodic.Grown, ep *episodic.Episode) error {
 	var all []episodic.Performed
 	one := episodic.Performed{Episode: ep.ID, Source: ep.Source, Time: was.Time}
@@ -179,5 +179,11 @@ func (e *Engine) extend(ctx context.Context, was *episodic.Grown, ep *episodic.E
 		all = append(all, one)
 	}
 	_, err := e.perform(ctx, was, all)
+	if err == nil {
+		grows := grownEpisodes{was.ID: was}
+		for i := range all {
+			grows.take(&all[i])
+		}
+	}
 	return err
 }

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -32,14 +33,23 @@ type foldedLog struct {
 	measures *suggest.Measures
 	builtAt  time.Time   // when they became active; it is in no log, which would give no two workspaces the same model
 	refused  *refusal    // of a rebuild since built; nil: none
-	since    int         // events that matter since built
-	changed  bool        // the catalog changed since built, in more than tools that were put
-	texts    int         // tools put or met for the first time since built: they are searched without a build
+	folded   extent      // so far
+	counted  extent      // by the measures
 	tainted  bool        // something is counted that was forgotten since, or otherwise than rules about sources say now
 	treated  uint64      // requests to forget and rules about sources up to this event are followed
 	shot     snapshot    // of the build; without an image if there is no need
-	later    *unfinished // the last build event after it, which is not active
+	ahead    *unfinished // the last build event after it that this process did not measure; nil: none
 }
+
+// extent counts what was folded, from any beginning: two of one history are compared.
+type extent struct {
+	events  int // that matter
+	changes int // of the catalog, in more than tools that were put
+	texts   int // tools put or met for the first time: they are searched without a build
+}
+
+// since is how many events matter since the measures.
+func (h *foldedLog) since() int { return h.folded.events - h.counted.events }
 
 // refusal is a rebuild that was not published.
 type refusal struct {
@@ -47,14 +57,21 @@ type refusal struct {
 	how build
 }
 
-// unfinished is a build event and what was counted up to it.
+// unfinished is a build event and what was counted up to it. Without counts the log is replayed.
 type unfinished struct {
 	snapshot
 	counts *history.Counts
-	since  int
+	folded extent
+}
 
-	changed bool // what its start took over from the [foldedLog]
-	texts   int
+// unfinished is a build as of its event, which was just counted; without image and counts where it is to be replayed, and
+// where the state counts something forgotten.
+func (h *foldedLog) unfinished(at place, how build, replayed bool) *unfinished {
+	u := &unfinished{snapshot: snapshot{rules: h.rules, matter: h.matter, built: at, how: how}, folded: h.folded}
+	if !replayed && !h.tainted {
+		u.image, u.counts = h.state.Image(), h.state.Freeze()
+	}
+	return u
 }
 
 // model is the history as readers see it.
@@ -96,14 +113,16 @@ func (h *foldedLog) count(e decodedEvent) {
 		return
 	}
 	h.matter = e.place
-	h.since++
-	h.changed = h.changed || rule || slices.Contains([]byte{kindCapability, kindRemoved, kindForgotten}, e.kind)
-	seen := h.state.Seen()
+	h.folded.events++
+	if rule || slices.Contains([]byte{kindCapability, kindRemoved, kindForgotten}, e.kind) {
+		h.folded.changes++
+	}
+	tools := h.state.Seen()
 	fold(h.state, e.value)
-	if met := h.state.Seen() - seen; e.kind == kindTool {
-		h.texts++
+	if met := h.state.Seen() - tools; e.kind == kindTool {
+		h.folded.texts++
 	} else {
-		h.texts += met
+		h.folded.texts += met
 	}
 }
 
@@ -119,25 +138,15 @@ type outline struct {
 // they concern are counted. upTo 0 means the head.
 func look(ctx context.Context, log reader, after, upTo uint64) (outline, error) {
 	o := outline{head: after}
-	for e, err := range log(ctx, after) {
+	for e, err := range decoded(ctx, log, after, cmp.Or(upTo, math.MaxUint64), ofKind(kindBuild, kindRule, kindForgotten)) {
 		if err != nil {
-			return o, fmt.Errorf("read the log: %w", err)
+			return o, err
 		}
-		if upTo > 0 && e.Seq > upTo {
-			break
-		}
-		o.head = e.Seq
-		if !isKind(e, kindBuild, kindRule, kindForgotten) {
-			continue
-		}
-		_, v, err := decode(e.Payload)
-		if err != nil {
-			return o, fmt.Errorf("event %d: %w", e.Seq, err)
-		}
-		switch v := v.(type) {
+		o.head = e.seq
+		switch v := e.value.(type) {
 		case *build:
 			if !v.Refused {
-				o.built = e.Seq
+				o.built = e.seq
 			}
 		case *ruled:
 			if v.Source != "" {
@@ -160,7 +169,7 @@ const lastBuild = math.MaxUint64
 // where nothing was counted yet). The result depends on nothing else.
 //
 // from, if not nil, is the beginning of the log folded already, with measures. They stay active, and what a later
-// build event would measure is left in later.
+// build event would measure is left ahead.
 func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64, measure measurer, progress func(done float64)) (*foldedLog, outline, error) {
 	h := from
 	if h == nil {
@@ -188,7 +197,7 @@ func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64
 	if built == 0 && h.measures == nil {
 		at = h.state.Freeze() // no build yet: the measures of nothing
 	}
-	for e, err := range decoded(ctx, log, h.head.Seq, o.head) {
+	for e, err := range decoded(ctx, log, h.head.Seq, o.head, everything) {
 		if err != nil {
 			return nil, o, err
 		}
@@ -199,13 +208,13 @@ func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64
 		if e.seq != built {
 			continue
 		}
-		shot := snapshot{rules: h.rules, matter: h.matter, built: e.place, how: *e.value.(*build), image: h.state.Image()}
+		u := h.unfinished(e.place, *e.value.(*build), false)
 		if h.measures != nil {
-			h.later = &unfinished{snapshot: shot, counts: h.state.Freeze(), since: h.since}
+			h.ahead = u
 			continue
 		}
-		h.built, h.how, h.refused, h.since, h.changed, h.texts, h.shot = e.place, shot.how, nil, 0, false, 0, shot
-		at = h.state.Freeze()
+		h.built, h.how, h.refused, h.counted, h.shot = e.place, u.how, nil, u.folded, u.snapshot
+		at = u.counts
 	}
 	if h.measures != nil {
 		return h, o, nil

@@ -21,7 +21,7 @@ type stall struct {
 
 func stalling(t *testing.T) (*Engine, *stall) {
 	s := &stall{began: make(chan struct{})}
-	return workspace(t, memory(t), Options{measure: func(ctx context.Context, c *history.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
+	return workspace(t, memory(t), Options{Measure: unlearned.Measure, measure: func(ctx context.Context, c *history.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
 		if s.on.Load() {
 			s.began <- struct{}{}
 			<-ctx.Done()

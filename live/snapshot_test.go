@@ -45,9 +45,17 @@ func kept(t testing.TB, e *Engine) (seqs []uint64) {
 	return seqs
 }
 
+// unlearned is of tests that do not depend on what is fitted, which takes most of the time of a build.
+var unlearned = Options{Measure: suggest.MeasureOptions{WithoutLearned: true}}
+
 func reopened(t testing.TB, store *storage.Store) (*Engine, func()) {
 	t.Helper()
-	w := NewWorkspaces(store, Options{})
+	return reopenedWith(t, store, Options{})
+}
+
+func reopenedWith(t testing.TB, store *storage.Store, opts Options) (*Engine, func()) {
+	t.Helper()
+	w := NewWorkspaces(store, opts)
 	e, err := w.Get(ctx, "default")
 	require.NoError(t, err)
 	return e, func() { require.NoError(t, w.Close(ctx)) }
@@ -104,7 +112,7 @@ func TestRestartFromSnapshot(t *testing.T) {
 // A build that was cut short is finished behind the model of the snapshot.
 func TestRestartFinishesABuild(t *testing.T) {
 	store := memory(t)
-	e, end := reopened(t, store)
+	e, end := reopenedWith(t, store, unlearned)
 	fill(t, e, 2, 60)
 	_, err := e.Build(ctx)
 	require.NoError(t, err)
@@ -116,12 +124,12 @@ func TestRestartFinishesABuild(t *testing.T) {
 	release()
 	end()
 	log := logOf(store, "default")
-	payload, err := encode(kindBuild, build{Parent: "the process ended here"})
+	payload, err := encode(kindBuild, build{Options: unlearned.Measure, Parent: "the process ended here"})
 	require.NoError(t, err)
 	_, err = log.Append(ctx, []storage.Record{{Payload: payload}})
 	require.NoError(t, err)
 
-	e, end = reopened(t, store)
+	e, end = reopenedWith(t, store, unlearned)
 	settled(t, e)
 	assert.Equal(t, hashOf(t, replayed(t, log)), e.Model().Hash())
 	assert.Zero(t, e.Model().Stats().EpisodesPending)
@@ -136,7 +144,7 @@ func TestUnreadableSnapshots(t *testing.T) {
 		t.Skip("takes long under the race detector and has no concurrency of its own")
 	}
 	store := memory(t)
-	e, end := reopened(t, store)
+	e, end := reopenedWith(t, store, unlearned)
 	for part := range uint64(2) {
 		fill(t, e, 3+part, 40)
 		_, err := e.Build(ctx)
@@ -166,7 +174,7 @@ func TestUnreadableSnapshots(t *testing.T) {
 		for _, seq := range snapshots[:i+1] {
 			require.NoError(t, keep(log, seq, damage(whole[seq])))
 		}
-		e, end := reopened(t, store)
+		e, end := reopenedWith(t, store, unlearned)
 		settled(t, e)
 		assert.Equal(t, want, e.Model().Hash())
 		verify(t, e)

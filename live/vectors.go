@@ -49,7 +49,7 @@ func (w *writer) fetchVectors() {
 		}
 		_ = e.do(e.life.ctx, func(w *writer) { // a closed workspace fetches when it is opened
 			if read && w.vectors != digest {
-				w.vectors, w.changed = digest, true // which starts a build
+				w.vectors, w.folded.changes = digest, w.folded.changes+1 // which starts a build
 			}
 			if w.fetching = false; w.fetchAgain {
 				w.fetchVectors()

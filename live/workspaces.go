@@ -7,10 +7,9 @@ import (
 	"maps"
 	"regexp"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/singleflight"
 
 	"waymark/internal/pause"
 	"waymark/storage"
@@ -19,37 +18,38 @@ import (
 
 // Workspaces opens engines over one store, each on first use.
 type Workspaces struct {
-	store   *storage.Store
-	opts    Options
-	opening singleflight.Group // by name: everybody who asks waits for the same
+	store *storage.Store
+	opts  Options
 
 	mu     sync.Mutex
-	rooms  map[string]*room
+	slots  map[string]*slot
 	closed bool
 
 	ctx    context.Context // ends with Close
 	stop   context.CancelFunc
-	behind sync.WaitGroup // what goes on until the stop, and engines being unloaded; nothing begins in it once closed
+	behind sync.WaitGroup // what goes on until the stop, and engines being opened or unloaded; nothing begins in it once closed
 }
 
-// room is where the engine of a workspace is, if it is open.
-type room struct {
-	changing sync.Mutex // held while the engine is opened or closed
-	engine   *Engine    // nil: not open; read and written with the mutex of [Workspaces]
-	used     time.Time  // when somebody last asked for it
+// slot is a workspace that is open, being opened or being closed. Whoever finds one waits until it is ready, and looks
+// again where it then has neither an engine nor an error. Its fields are changed with the mutex of [Workspaces] held.
+type slot struct {
+	ready  chan struct{}
+	engine *Engine
+	err    error     // of the opening
+	used   time.Time // when somebody last asked for it
 }
 
 // NewWorkspaces returns the workspaces of a store. The store stays the caller's to close.
 func NewWorkspaces(store *storage.Store, opts Options) *Workspaces {
 	ctx, stop := context.WithCancel(context.Background())
-	w := &Workspaces{store: store, opts: opts.filled(), rooms: map[string]*room{}, ctx: ctx, stop: stop}
+	w := &Workspaces{store: store, opts: opts.filled(), slots: map[string]*slot{}, ctx: ctx, stop: stop}
 	w.opts.slots, w.opts.lead = make(chan struct{}, runtime.GOMAXPROCS(0)), &lead{store: store}
 	w.opts.gone = func(e *Engine) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if !w.closed {
 			w.behind.Go(func() {
-				w.unload("another process deleted it", func(_ string, r *room) bool { return r.engine == e })
+				w.unload("another process deleted it", func(_ string, s *slot) bool { return s.engine == e })
 			})
 		}
 	}
@@ -87,9 +87,14 @@ func CheckName(name string) error {
 // Exists reports whether there is a workspace of this name.
 func (w *Workspaces) Exists(name string) bool {
 	w.mu.Lock()
-	r := w.rooms[name]
-	open := r != nil && r.engine != nil && r.engine.Counted() > 0 // one that another process deleted is closed first
-	w.mu.Unlock()
+	defer w.mu.Unlock()
+	return w.exists(name)
+}
+
+// exists is [Workspaces.Exists] with the mutex held. One that another process deleted is closed first.
+func (w *Workspaces) exists(name string) bool {
+	s := w.slots[name]
+	open := s != nil && s.engine != nil && s.engine.Counted() > 0
 	return open || name == DefaultWorkspace || w.store.Exists(name)
 }
 
@@ -115,113 +120,89 @@ func (w *Workspaces) get(ctx context.Context, name string, create bool) (*Engine
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	exists := func() error {
-		if !create && !w.Exists(name) {
-			return fmt.Errorf("workspace %q: %w", name, ErrNoWorkspace)
+	for {
+		s, err := w.slot(name, create)
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	}
-	if err := exists(); err != nil {
-		return nil, err
-	}
-	r, e := w.room(name)
-	if r == nil {
-		return nil, ErrClosed
-	} else if e != nil {
-		return e, nil
-	}
-	opened := w.opening.DoChan(fmt.Sprint(name, " ", create), func() (any, error) {
-		r.changing.Lock()
-		defer r.changing.Unlock()
-		err := exists() // it may have been deleted meanwhile
-		now, e := w.room(name)
-		if now == nil {
-			err = ErrClosed
+		select { // whoever gives up waiting leaves the opening to the others
+		case <-s.ready:
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
-		if e != nil || err != nil {
-			return e, err
+		if s.engine != nil || s.err != nil {
+			return s.engine, s.err
 		}
-		e, err = open(w.ctx, w.store, name, w.opts)
-		if err == nil {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			r.engine = e
-		}
-		return e, err
-	})
-	select { // whoever gives up waiting leaves the opening to the others
-	case o := <-opened:
-		return o.Val.(*Engine), o.Err
-	case <-ctx.Done():
-		return nil, ctx.Err()
 	}
 }
 
-// room returns the room of a workspace and its engine, if it is open, which is noted as used; nil once closed.
-func (w *Workspaces) room(name string) (*room, *Engine) {
+// slot is the one of a workspace, which is noted as used. Where there is none it begins to open the workspace.
+func (w *Workspaces) slot(name string, create bool) (*slot, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed {
-		return nil, nil
+	switch {
+	case w.closed:
+		return nil, ErrClosed
+	case !create && !w.exists(name):
+		return nil, fmt.Errorf("workspace %q: %w", name, ErrNoWorkspace)
 	}
-	r := w.rooms[name]
-	if r == nil {
-		r = &room{}
-		w.rooms[name] = r
+	s := w.slots[name]
+	if s == nil {
+		s = &slot{ready: make(chan struct{})}
+		w.slots[name] = s
+		w.behind.Go(func() {
+			e, err := open(w.ctx, w.store, name, w.opts)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if s.engine, s.err = e, err; err != nil {
+				delete(w.slots, name)
+			}
+			close(s.ready)
+		})
 	}
-	r.used = w.opts.Now()
-	return r, r.engine
+	s.used = w.opts.Now()
+	return s, nil
 }
 
 // UnloadIdle closes the engines that nobody asked for since a time and that have nothing under way, except that of the
 // default workspace. The next use opens them again.
 func (w *Workspaces) UnloadIdle(since time.Time) {
-	w.unload("nobody used it", func(name string, r *room) bool {
-		return name != DefaultWorkspace && r.used.Before(since) && !r.engine.busy()
+	w.unload("nobody used it", func(name string, s *slot) bool {
+		return name != DefaultWorkspace && s.used.Before(since) && !s.engine.busy()
 	})
 }
 
 // unload closes the engines that which selects. Their next use opens them again.
-func (w *Workspaces) unload(reason string, which func(name string, r *room) bool) {
+func (w *Workspaces) unload(reason string, which func(name string, s *slot) bool) {
+	var all sync.WaitGroup
 	w.mu.Lock()
-	rooms := maps.Clone(w.rooms)
-	maps.DeleteFunc(rooms, func(name string, r *room) bool { return r.engine == nil || !which(name, r) }) // one that is being opened is not waited for
+	for name, s := range w.slots {
+		if s.engine == nil || !which(name, s) {
+			continue
+		}
+		free := w.leave(name)
+		all.Go(func() {
+			defer free()
+			w.opts.Logger.Info("workspace unloaded: "+reason, "workspace", name)
+			_ = s.engine.Close(context.Background()) // fails only when its context ends
+		})
+	}
 	w.mu.Unlock()
-	gone := false
-	for name, r := range rooms {
-		_ = w.empty(context.Background(), r, func() bool { // fails only when its context ends
-			chosen := r.engine != nil && which(name, r)
-			if chosen {
-				gone = true
-				w.opts.Logger.Info("workspace unloaded: "+reason, "workspace", name)
-			}
-			return chosen
-		}, func() error { return nil })
-	}
-	if gone {
-		returnMemory()
-	}
+	all.Wait()
+	returnMemory()
 }
 
-// empty closes the engine of a room, if it is open, and calls then before anybody opens it again, where sure, which is
-// called with the mutex held, agrees.
-func (w *Workspaces) empty(ctx context.Context, r *room, sure func() bool, then func() error) error {
-	r.changing.Lock()
-	defer r.changing.Unlock()
-	w.mu.Lock()
-	e := r.engine
-	if !sure() {
-		w.mu.Unlock()
-		return nil
+// leave puts a slot that is not ready in the place of that of a workspace, until free is called: then it can be opened
+// again. The mutex is held.
+func (w *Workspaces) leave(name string) (free func()) {
+	closing := &slot{ready: make(chan struct{})}
+	w.slots[name] = closing
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.slots, name)
+		close(closing.ready)
 	}
-	r.engine = nil
-	w.mu.Unlock()
-	if e != nil {
-		if err := e.Close(ctx); err != nil {
-			return err
-		}
-	}
-	return then()
 }
 
 // List names the workspaces, in order.
@@ -230,17 +211,26 @@ func (w *Workspaces) List(ctx context.Context) ([]string, error) { return w.stor
 // Delete removes a workspace and everything in it. Whoever asks for it meanwhile waits. The default one is empty
 // afterwards.
 func (w *Workspaces) Delete(ctx context.Context, name string) error {
-	r, e := w.room(name)
-	if r == nil {
-		return ErrClosed
+	w.mu.Lock()
+	was := w.slots[name]
+	for ; was != nil && was.engine == nil; was = w.slots[name] { // somebody opens or closes it
+		w.mu.Unlock()
+		<-was.ready
+		w.mu.Lock()
 	}
-	return w.empty(ctx, r, func() bool { return true }, func() error {
-		err := w.store.Delete(ctx, name)
-		if errors.Is(err, storage.ErrNotFound) && (e != nil || name == DefaultWorkspace) { // nobody wrote into it yet
-			return nil
+	free := w.leave(name)
+	w.mu.Unlock()
+	defer free()
+	if was != nil {
+		if err := was.engine.Close(ctx); err != nil {
+			return err
 		}
-		return err
-	})
+	}
+	err := w.store.Delete(ctx, name)
+	if errors.Is(err, storage.ErrNotFound) && (was != nil || name == DefaultWorkspace) { // nobody wrote into it yet
+		return nil
+	}
+	return err
 }
 
 // Close closes every engine.
@@ -250,15 +240,16 @@ func (w *Workspaces) Close(ctx context.Context) error {
 	w.closed = true
 	w.mu.Unlock()
 	w.behind.Wait()
-	var mu sync.Mutex
+	w.mu.Lock()
+	slots := slices.Collect(maps.Values(w.slots))
+	w.mu.Unlock()
+	errs := make([]error, len(slots))
 	var all sync.WaitGroup
-	var errs []error
-	for _, r := range w.rooms { // side by side: each ends its builds first
+	for i, s := range slots { // side by side: each ends its builds first
 		all.Go(func() {
-			err := w.empty(ctx, r, func() bool { return true }, func() error { return nil })
-			mu.Lock()
-			defer mu.Unlock()
-			errs = append(errs, err)
+			if <-s.ready; s.engine != nil {
+				errs[i] = s.engine.Close(ctx)
+			}
 		})
 	}
 	all.Wait()

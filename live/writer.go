@@ -51,8 +51,7 @@ type writer struct {
 	*Engine
 	*foldedLog
 	building             *job             // the build under way; nil: none
-	ahead                *unfinished      // the last build that another process started, to be measured here; nil: none
-	failed               bool             // the last build failed: the next waits for a change or a request
+	failed               *extent          // what the last build, which failed, would have counted; nil: the next starts when it is due
 	grows                grownEpisodes    // episodes as they will be after what the batch performs
 	known                *inspect.Catalog // what the checks compare entries with; nil: to be made
 	vectors              string           // digest of the vectors that new builds take in; empty: none
@@ -186,10 +185,9 @@ func (w *writer) prepared(batch []*op) (entries []entry) {
 // payloads of some events are erased. Fewer receipts than entries come with an error. Where that wraps
 // [storage.ErrBehind], nothing was stored, and what another process appended is folded.
 func (w *writer) append(entries []entry, erase ...uint64) (receipts []storage.Receipt, err error) {
-	records, changes := make([]storage.Record, len(entries)), false
+	records := make([]storage.Record, len(entries))
 	for i, e := range entries {
 		records[i] = storage.Record{Key: e.key, Payload: e.payload, Changes: e.rows}
-		changes = changes || len(e.rows) > 0
 	}
 	for len(receipts) < len(entries) {
 		at := w.head
@@ -205,9 +203,6 @@ func (w *writer) append(entries []entry, erase ...uint64) (receipts []storage.Re
 		behind := errors.Is(err, storage.ErrBehind)
 		// What has no receipt is unknown. The log and the table say what there is of it.
 		missed := w.foldMissed()
-		if changes && !behind {
-			missed = errors.Join(missed, w.quarantine.load(context.WithoutCancel(w.life.ctx)))
-		}
 		switch {
 		case missed != nil && behind:
 			return receipts, missed
@@ -273,9 +268,9 @@ func (w *writer) show() {
 // foldMissed folds what the log holds beyond what is folded: what other processes appended, and an append of this one that
 // did not end well. A build among it is to be measured.
 func (w *writer) foldMissed() error {
-	known, same := w.head, w.head.Seq == 0
+	known, same, catalog := w.head, w.head.Seq == 0, false
 	defer w.show()
-	for ev, err := range decoded(context.WithoutCancel(w.life.ctx), w.read, max(known.Seq, 1)-1, math.MaxUint64) {
+	for ev, err := range decoded(context.WithoutCancel(w.life.ctx), w.read, max(known.Seq, 1)-1, math.MaxUint64, everything) {
 		switch {
 		case err != nil:
 			return err
@@ -287,12 +282,16 @@ func (w *writer) foldMissed() error {
 		}
 		w.noticed(ev)
 		if v, ok := ev.value.(*build); ok && !v.Refused {
-			w.ahead = w.unfinished(ev.place, *v)
+			w.ahead = w.unfinished(ev.place, *v, false)
 		}
 		w.known = nil
+		catalog = catalog || slices.Contains([]byte{kindTool, kindCapability, kindRemoved}, ev.kind)
 	}
-	if !same {
+	switch {
+	case !same:
 		return w.replaced()
+	case catalog: // before a model with what is quarantined is published
+		return w.quarantine.load(context.WithoutCancel(w.life.ctx))
 	}
 	return nil
 }

@@ -150,22 +150,22 @@ func (p *postgres) View(ctx context.Context, f func(Reader) error) error {
 }
 
 // Update repeats a transaction that another one obstructs, or that loses its connection. If the connection is lost
-// during the commit, the server knows by the number of the transaction whether it was committed.
+// during the commit, whoever has the locks next sees whether it was committed. Writes without a workspace may be repeated.
 func (p *postgres) Update(ctx context.Context, workspaces []string, f func(Reader) ([]Pair, error)) error {
-	sent := "" // the transaction that was sent a commit without receiving an answer
-	// A server that takes over may give the number of a transaction that it never received to another one, so the
-	// transaction also writes something that no other does.
+	sent := false // a commit, without receiving an answer
+	// The transaction also writes something that no other does.
 	proof := Pair{Key{tableMarks, "", "commit/" + p.id}, []byte(rand.Text())}
 	return p.repeat(ctx, func(r *pgReader) error {
-		if sent != "" {
-			if committed, err := r.committed(sent, proof); committed || err != nil {
-				return err
-			}
-			sent = ""
-		}
 		// A server that lost its client releases the locks after 15 seconds.
 		_, err := r.exec(`select set_config('lock_timeout', '5s', true), set_config('idle_in_transaction_session_timeout', '15s', true),
 (select count(pg_advisory_xact_lock(hashtextextended(w, 0))) from unnest($1::text[]) w)`, workspaces)
+		if err == nil && sent {
+			var last [][]byte
+			if last, err = r.Get(proof.Key); err == nil && string(last[0]) == string(proof.Value) {
+				_, err = r.exec(fence)
+				return cmp.Or(err, r.commit())
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -173,11 +173,10 @@ func (p *postgres) Update(ctx context.Context, workspaces []string, f func(Reade
 		if err != nil || len(writes) == 0 {
 			return err
 		}
-		xid, err := r.write(append(writes[:len(writes):len(writes)], proof))
-		if err != nil {
+		if err := r.write(append(writes[:len(writes):len(writes)], proof)); err != nil {
 			return err
 		}
-		sent = xid
+		sent = true
 		return r.commit()
 	})
 }
@@ -279,29 +278,6 @@ func (r *pgReader) exec(statement string, args ...any) (rows int64, err error) {
 
 func (r *pgReader) commit() error { return unavailable(r.tx.Commit(r.ctx)) }
 
-// committed reports whether another transaction was committed, once that is final. Its error is transient while the
-// transaction runs.
-func (r *pgReader) committed(xid string, proof Pair) (bool, error) {
-	var status string
-	err := r.tx.QueryRow(r.ctx, "select pg_xact_status($1::text::xid8)", xid).Scan(&status)
-	switch {
-	case sqlState(err) == "22023": // unknown to a server that took over: it never received it
-		return false, nil
-	case err != nil:
-		return false, unavailable(err)
-	case status == "in progress":
-		return false, unavailable(errors.New("the transaction before is still running"))
-	case status != "committed":
-		return false, nil
-	}
-	values, err := r.Get(proof.Key)
-	if err != nil || string(values[0]) != string(proof.Value) {
-		return false, err
-	}
-	_, err = r.exec(fence)
-	return true, cmp.Or(err, r.commit())
-}
-
 func (r *pgReader) Now() (now time.Time, err error) {
 	err = r.tx.QueryRow(r.ctx, "select clock_timestamp()").Scan(&now)
 	return now, unavailable(err)
@@ -387,8 +363,7 @@ func bound(to string) []byte {
 	return []byte(to)
 }
 
-// write writes entries, and returns the number of the transaction.
-func (r *pgReader) write(writes []Pair) (xid string, err error) {
+func (r *pgReader) write(writes []Pair) error {
 	var set, gone columns
 	for _, w := range writes {
 		if w.Value == nil {
@@ -404,6 +379,5 @@ $4::bytea[]) on conflict (workspace, kind, name) do update set record = excluded
 		b.Queue(`delete from waymark_entries using unnest($1::text[], $2::text[], $3::bytea[]) as t(w, k, n)
 where (workspace, kind, name) = (w, k, n)`, gone.spaces, gone.kinds, gone.names)
 	}
-	b.Queue("select pg_current_xact_id()::text").QueryRow(func(row pgx.Row) error { return row.Scan(&xid) })
-	return xid, unavailable(r.tx.SendBatch(r.ctx, &b).Close())
+	return unavailable(r.tx.SendBatch(r.ctx, &b).Close())
 }

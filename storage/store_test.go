@@ -65,7 +65,6 @@ func TestStore(t *testing.T) {
 			t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
 		}
 	}
-	t.Run("memory", func(t *testing.T) { run(t, func(t *testing.T) *Store { return NewMemory() }) })
 	t.Run("badger", func(t *testing.T) { run(t, func(t *testing.T) *Store { return openTest(t, t.TempDir(), Options{}) }) })
 	t.Run("postgres", func(t *testing.T) {
 		server, n := startPostgres(t), 0

@@ -272,11 +272,11 @@ func (a *app) within(ctx context.Context, who access, f func(*client) error) err
 		if who.window {
 			leave = behind(ctx, func(ctx context.Context) error { return a.lend(ctx, h) })
 		}
-		taken, err := h.feed.Take(ctx)
+		steps, err := h.feed.Take(ctx)
 		if err != nil {
 			a.logger().Warn("the spool of hooks is not taken in", "error", err)
 		}
-		if taken.Steps > 0 { // answers are to count them
+		if steps > 0 { // answers are to count them
 			soon, stop := context.WithTimeout(ctx, countPatience)
 			if e, err := h.workspaces.Get(soon, a.workspace); err == nil {
 				_ = e.Wait(soon, e.Counted())

@@ -13,6 +13,7 @@ import (
 	"waymark/episodic"
 	"waymark/ingest/hook"
 	"waymark/live"
+	"waymark/storage"
 	"waymark/suggest"
 )
 
@@ -22,16 +23,9 @@ const (
 	forlorn = 24 * time.Hour         // after which a call without an end, or a question without a call, is given up
 )
 
-// Report says what was taken in.
-type Report struct {
-	Steps   int // recorded
-	Known   int // steps that were recorded before
-	Damaged int // events that were passed over
-}
-
 // Feed takes in what hooks have spooled in one data directory, and the traces that exporters send:
 //
-//	DIR/spool ──────────────────▶ Feed ──▶ episodic.Sessions ──▶ live.Perform ──▶ log
+//	DIR/spool ──────────────────▶ Feed ──▶ episodic.Session ───▶ live.Perform ──▶ log
 //	POST /v1/traces ──▶ traces ────┘
 //
 // A call counts as soon as it is over. Its file is removed once it is durable, and the files of what it
@@ -44,7 +38,7 @@ type Feed struct {
 	NoDigests bool // hooks get no key
 
 	spool  hook.Spool
-	tables tables
+	store  *storage.Store
 	engine func(ctx context.Context, workspace string) (*live.Engine, error)
 	now    func() time.Time
 	log    *slog.Logger
@@ -52,6 +46,7 @@ type Feed struct {
 	mu       sync.Mutex
 	sessions map[sessionKey]*reported
 	seen     map[string]bool // events that are applied and still needed
+	steps    int             // recorded so far
 	traces   traces
 }
 
@@ -60,7 +55,7 @@ type sessionKey struct{ workspace, source, rule, name string }
 
 // reported is what is under way in a session that hooks or traces report.
 type reported struct {
-	session
+	*episodic.Session
 	key   sessionKey
 	taken map[string]bool // calls that are recorded
 	asked []string        // events whose words the next call is about
@@ -82,8 +77,8 @@ type call struct {
 
 // NewFeed returns a feed. engine opens a workspace; in the tables of the store stands what is acknowledged and not
 // history yet.
-func NewFeed(spool hook.Spool, store tables, engine func(context.Context, string) (*live.Engine, error), now func() time.Time, log *slog.Logger) *Feed {
-	return &Feed{spool: spool, tables: store, engine: engine, now: now, log: log, sessions: map[sessionKey]*reported{}, seen: map[string]bool{}}
+func NewFeed(spool hook.Spool, store *storage.Store, engine func(context.Context, string) (*live.Engine, error), now func() time.Time, log *slog.Logger) *Feed {
+	return &Feed{spool: spool, store: store, engine: engine, now: now, log: log, sessions: map[sessionKey]*reported{}, seen: map[string]bool{}}
 }
 
 // KeepKey leaves the key of a workspace's digests where hooks find it.
@@ -120,30 +115,33 @@ func (f *Feed) Run(ctx context.Context) {
 	}
 }
 
-// Take takes in what is there.
-func (f *Feed) Take(ctx context.Context) (Report, error) { return f.take(ctx, f.now().Add(time.Hour)) }
+// Take takes in what is there, and says how many steps were recorded.
+func (f *Feed) Take(ctx context.Context) (steps int, err error) {
+	return f.take(ctx, f.now().Add(time.Hour))
+}
 
-func (f *Feed) take(ctx context.Context, before time.Time) (r Report, err error) {
+func (f *Feed) take(ctx context.Context, before time.Time) (steps int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	earlier := f.steps
 	names, err := f.spool.List(before)
 	for _, name := range names {
 		if err != nil || ctx.Err() != nil {
 			break
 		}
 		if !f.seen[name] {
-			err = f.event(ctx, name, &r)
+			err = f.event(ctx, name)
 		}
 	}
 	if len(names) == 0 {
 		clear(f.seen)
 	}
 	f.forget()
-	return r, err
+	return f.steps - earlier, err
 }
 
 // event takes in one event of the spool. An error is of the store: the event stays.
-func (f *Feed) event(ctx context.Context, name string, r *Report) error {
+func (f *Feed) event(ctx context.Context, name string) error {
 	e, err := f.spool.Take(name)
 	var gone *fs.PathError
 	switch {
@@ -154,24 +152,24 @@ func (f *Feed) event(ctx context.Context, name string, r *Report) error {
 		f.log.Warn("an event of a hook cannot be read", "event", name, "error", err)
 		return nil
 	case err != nil:
-		return f.damaged(name, err, r)
+		return f.damaged(name, err)
 	}
-	return f.apply(ctx, sessionKey{e.Workspace, "hook:" + e.Host, e.Host, e.Session}, &e, name, r)
+	return f.apply(ctx, sessionKey{e.Workspace, "hook:" + e.Host, e.Host, e.Session}, &e, name)
 }
 
 // apply takes in an event, of a file of the spool or of none.
-func (f *Feed) apply(ctx context.Context, key sessionKey, e *hook.Event, name string, r *Report) error {
+func (f *Feed) apply(ctx context.Context, key sessionKey, e *hook.Event, name string) error {
 	if e.Through { // whoever made the call records it
 		return f.remove(name)
 	}
 	if (e.Kind == hook.Began || e.Kind == hook.Ended) && (e.Call == "" || e.Tool == "") {
-		return f.damaged(name, errors.New("it names no call or no tool"), r)
+		return f.damaged(name, errors.New("it names no call or no tool"))
 	}
 	engine, err := f.engine(ctx, key.workspace)
 	var refused *suggest.RequestError
 	switch {
 	case errors.As(err, &refused): // no such workspace can be
-		return f.damaged(name, err, r)
+		return f.damaged(name, err)
 	case err != nil:
 		return err
 	}
@@ -183,7 +181,7 @@ func (f *Feed) apply(ctx context.Context, key sessionKey, e *hook.Event, name st
 			return f.remove(name)
 		}
 		s.abandon(f)
-		s.cut.Turn(s.name, e.Intent, e.Time)
+		s.Turn(e.Intent, e.Time)
 		s.asked = f.need(s.asked, name)
 	case hook.Began:
 		if s.begun[e.Call] != nil || s.taken[e.Call] {
@@ -191,20 +189,19 @@ func (f *Feed) apply(ctx context.Context, key sessionKey, e *hook.Event, name st
 		}
 		s.begin(f, e, name)
 	case hook.Ended:
-		return f.ended(ctx, engine, s, e, name, r)
+		return f.ended(ctx, engine, s, e, name)
 	case hook.Over:
 		s.abandon(f)
 		f.drop(s.asked)
 		delete(f.sessions, s.key)
 		return f.remove(name)
 	default:
-		return f.damaged(name, errors.New("kind "+strconv.Quote(string(e.Kind))+" is not known"), r)
+		return f.damaged(name, errors.New("kind "+strconv.Quote(string(e.Kind))+" is not known"))
 	}
 	return nil
 }
 
-func (f *Feed) damaged(name string, err error, r *Report) error {
-	r.Damaged++
+func (f *Feed) damaged(name string, err error) error {
 	f.log.Warn("an event of a hook is passed over", "event", name, "reason", err)
 	if err := f.remove(name); err != nil { // a folder, say: it must not keep others waiting
 		f.seen[name] = true
@@ -236,9 +233,9 @@ func (f *Feed) session(ctx context.Context, engine *live.Engine, key sessionKey)
 	if s != nil {
 		return s
 	}
-	s = &reported{session: newSession(key.source, key.name, key.rule), key: key}
-	s.taken, s.begun = map[string]bool{}, map[string]*call{}
-	if place, steps, ok := s.resume(ctx, engine); ok {
+	s = &reported{Session: episodic.NewSession(key.rule, key.name), key: key, taken: map[string]bool{}, begun: map[string]*call{}}
+	if place, steps, last, ok := engine.Growing(ctx, key.source, key.name); ok {
+		s.Resume(place, last)
 		s.turn = place.Time
 		for _, id := range steps {
 			s.taken[id] = true
@@ -257,7 +254,7 @@ func (s *reported) begin(f *Feed, e *hook.Event, name string) *call {
 	if e.Unnamed { // the same call may come again
 		c.id += "-" + strconv.FormatInt(e.Time.UnixNano(), 36)
 	}
-	c.place = s.cut.Begin(episodic.Call{Session: s.name, ID: c.id, Intent: e.Intent, Start: e.Time})
+	c.place = s.Begin(episodic.Call{ID: c.id, Intent: e.Intent, Start: e.Time})
 	s.asked = nil
 	s.begun[e.Call] = c
 	return c
@@ -272,10 +269,10 @@ func (s *reported) abandon(f *Feed) {
 
 // none gives up a call that was none. What the user asked may be what the next call is about.
 func (s *reported) none(f *Feed, id string, c *call) {
-	s.cut.Drop(s.name, c.id)
+	s.Drop(c.id)
 	delete(s.begun, id)
 	f.drop(c.files)
-	if s.cut.Knows(s.name) {
+	if s.Begun() {
 		f.drop(c.asked)
 	} else {
 		s.asked = append(c.asked, s.asked...)
@@ -284,7 +281,7 @@ func (s *reported) none(f *Feed, id string, c *call) {
 
 // done forgets what was needed for a call that is recorded.
 func (s *reported) done(f *Feed, id string, c *call, at time.Time) {
-	s.cut.End(s.name, c.id, at)
+	s.End(c.id, at)
 	s.taken[c.id], s.turn = true, c.place.Time
 	delete(s.begun, id)
 	f.drop(append(c.asked, c.files...))
@@ -302,11 +299,10 @@ func (f *Feed) drop(names []string) {
 }
 
 // ended records a call that is over.
-func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *reported, e *hook.Event, name string, r *Report) error {
+func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *reported, e *hook.Event, name string) error {
 	c := s.begun[e.Call]
 	if c == nil {
 		if s.taken[e.Call] {
-			r.Known++
 			return f.remove(name)
 		}
 		c = s.begin(f, e, "") // nobody told that it began
@@ -322,18 +318,16 @@ func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *reported, e *h
 		ID: c.id, Tool: e.Tool, Outcome: cmp.Or(e.Outcome, episodic.Unknown), ErrorKind: e.ErrorKind, Shape: e.Shape,
 		Inputs: e.Inputs, Outputs: e.Outputs, DurationMS: max(0, e.Time.Sub(c.at).Milliseconds()),
 	}
-	_, err := engine.Perform(ctx, s.source, live.Performed{Place: c.place, Step: step, Label: s.label})
+	_, err := engine.Perform(ctx, s.key.source, live.Performed{Place: c.place, Step: step, Label: s.label})
 	var refused *suggest.RequestError
 	switch {
-	case errors.Is(err, live.ErrOtherStep):
-		r.Known++
+	case errors.Is(err, live.ErrOtherStep): // it was recorded before
 	case errors.As(err, &refused):
-		r.Damaged++
 		f.log.Warn("a call reported by a hook is not recorded", "tool", e.Tool, "reason", err)
 	case err != nil:
 		return err // begun, so it is tried again
 	default:
-		r.Steps++
+		f.steps++
 	}
 	s.done(f, e.Call, c, e.Time)
 	f.drop([]string{name})

@@ -63,10 +63,10 @@ func (h *house) ended(id, tool string) {
 	h.leave(hook.Event{Kind: hook.Ended, Call: id, Tool: tool, Outcome: episodic.Success})
 }
 
-func (h *house) take() Report {
-	r, err := h.feed.Take(context.Background())
+func (h *house) take() (steps int) {
+	steps, err := h.feed.Take(context.Background())
 	require.NoError(h.t, err)
-	return r
+	return steps
 }
 
 // waiting are the events in the spool.
@@ -147,7 +147,7 @@ func TestTake(t *testing.T) {
 func TestCountsAtOnce(t *testing.T) {
 	h := newHouse(t)
 	h.play(func() {})
-	assert.Equal(t, Report{Steps: 4}, h.take())
+	assert.Equal(t, 4, h.take())
 	e, err := h.ws.Get(t.Context(), "default")
 	require.NoError(t, err)
 	m := counting(t, e)
@@ -192,7 +192,7 @@ func TestDamagedEventsArePassedOver(t *testing.T) {
 	h.leave(hook.Event{Kind: "new", Call: "x"})
 	h.leave(hook.Event{Kind: hook.Ended, Call: "c9"}) // of no tool
 	h.ended("c1", "a")
-	assert.Equal(t, Report{Steps: 1, Damaged: 3}, h.take())
+	assert.Equal(t, 1, h.take())
 	assert.Zero(t, h.waiting())
 	assert.Equal(t, []string{": a"}, h.episodes())
 
@@ -202,7 +202,8 @@ func TestDamagedEventsArePassedOver(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(string(h.spool), names[0]))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(string(h.spool), names[0]), []byte(string(text[:len(text)-1])+`,"workspace":"Not a name"}`), 0o600))
-	assert.Equal(t, Report{Damaged: 1}, h.take())
+	assert.Zero(t, h.take())
+	assert.Zero(t, h.waiting())
 }
 
 // What was refused, interrupted or never answered is no step, and leaves nothing behind.
@@ -275,7 +276,7 @@ func TestTranscriptIsKnown(t *testing.T) {
 	h.take()
 	e, err := h.ws.Get(t.Context(), "default")
 	require.NoError(t, err)
-	begun := episodic.NewSessions("claude-code").Begin(episodic.Call{Session: "s1", ID: "c1", Start: h.now()})
+	begun := episodic.NewSession("claude-code", "s1").Begin(episodic.Call{ID: "c1", Start: h.now()})
 	transcript := []episodic.Episode{{ID: begun.Episode, Session: begun.Session, Time: begun.Time,
 		Steps: []episodic.Step{{Tool: "fs:read", DurationMS: 7, Group: "1"}, {Tool: "not:hooked", Group: "1"}}}}
 	r, err := e.Record(t.Context(), "import:claude-code", transcript)
@@ -339,9 +340,9 @@ func TestSpoolWithRubbish(t *testing.T) {
 	h.began("c1", "fs:read")
 	h.ended("c1", "fs:read")
 	r := h.take()
-	assert.Equal(t, Report{Steps: 1, Damaged: 5}, r)
+	assert.Equal(t, 1, r)
 	assert.Equal(t, []string{": fs:read"}, h.episodes())
-	assert.Equal(t, Report{}, h.take(), "the folder is known")
+	assert.Zero(t, h.take(), "the folder is known")
 	assert.FileExists(t, half)
 	h.clock.Add(int64(25 * time.Hour))
 	h.take()

@@ -15,7 +15,7 @@
 //	input is needed first              no step: the call that brings the input is one
 //
 // Of arguments and results the shape and keyed digests are kept, never the values. Which calls belong
-// together is decided by [episodic.Sessions], as in importers.
+// together is decided by [episodic.Session], as in importers.
 package record
 
 import (
@@ -63,7 +63,7 @@ type Recorder struct {
 
 // passing is a session of which calls pass through a recorder.
 type passing struct {
-	session
+	*episodic.Session
 	episode *episode // the newest
 }
 
@@ -142,17 +142,18 @@ func (r *Recorder) begin(ctx context.Context, c run.Call, at time.Time) *calling
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.calls++; r.calls%256 == 0 {
-		maps.DeleteFunc(r.sessions, func(_ [2]string, s *passing) bool { return s.rests(at) })
+		maps.DeleteFunc(r.sessions, func(_ [2]string, s *passing) bool { return s.Rests(at) })
 	}
 	id := "n" + strconv.FormatInt(at.UnixNano(), 36) + "-" + strconv.FormatUint(r.calls, 36)
 	key := [2]string{c.Source, c.Session}
 	s := r.sessions[key]
 	if s == nil {
-		s = &passing{session: newSession(c.Source, c.Session, c.Source)}
+		s = &passing{Session: episodic.NewSession(c.Source, c.Session)}
 		if c.ID != "" { // a run goes on after a restart, a host's session does not
 			r.mu.Unlock()
 			if store, err := r.open(ctx); err == nil {
-				if place, steps, ok := s.resume(ctx, store); ok {
+				if place, steps, last, ok := store.Growing(ctx, c.Source, c.Session); ok {
+					s.Resume(place, last)
 					s.episode = newEpisode(place, steps...)
 				}
 			}
@@ -164,7 +165,7 @@ func (r *Recorder) begin(ctx context.Context, c run.Call, at time.Time) *calling
 		r.sessions[key] = s
 	}
 	this := &calling{Call: c, of: s, id: id}
-	this.place = s.cut.Begin(episodic.Call{Session: c.Session, ID: this.id, Intent: c.Intent, Group: c.Group, Start: at})
+	this.place = s.Begin(episodic.Call{ID: this.id, Intent: c.Intent, Group: c.Group, Start: at})
 	if s.episode == nil || s.episode.id != this.place.Episode {
 		s.episode = newEpisode(this.place)
 	}
@@ -177,9 +178,9 @@ func (r *Recorder) over(this *calling, at time.Time, made bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if made {
-		this.of.cut.End(this.Session, this.id, at)
+		this.of.End(this.id, at)
 	} else {
-		this.of.cut.Drop(this.Session, this.id)
+		this.of.Drop(this.id)
 	}
 }
 

@@ -7,14 +7,7 @@ import (
 	"fmt"
 
 	"waymark/ingest"
-	"waymark/storage"
 )
-
-// tables hold the spans that are acknowledged and not history yet: a [storage.Store].
-type tables interface {
-	Workspaces(ctx context.Context) ([]string, error)
-	Table(workspace string) storage.Table
-}
 
 // spanRow begins the keys of those spans in the table of their workspace; spanRowSize is when a row is full,
 // in bytes.
@@ -53,7 +46,7 @@ func (f *Feed) keep(ctx context.Context, workspace, source string, spans []*inge
 	for _, r := range rows {
 		text, err := json.Marshal(r)
 		if err == nil {
-			err = f.tables.Table(workspace).Put(ctx, r.key, text)
+			err = f.store.Table(workspace).Put(ctx, r.key, text)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("keep spans: %w", err)
@@ -66,7 +59,7 @@ func (f *Feed) keep(ctx context.Context, workspace, source string, spans []*inge
 // its calls recorded.
 func (f *Feed) settle(ctx context.Context, trace string, p *pending) {
 	for _, r := range p.rows {
-		if err := f.tables.Table(r.workspace).Delete(ctx, r.key); err != nil {
+		if err := f.store.Table(r.workspace).Delete(ctx, r.key); err != nil {
 			f.log.Warn("spans that are recorded are kept", "trace", trace, "error", err)
 		}
 	}
@@ -78,7 +71,7 @@ func (f *Feed) load(ctx context.Context) error {
 	if f.traces.loaded {
 		return nil
 	}
-	names, err := f.tables.Workspaces(ctx)
+	names, err := f.store.Workspaces(ctx)
 	if err != nil {
 		return err
 	}
@@ -92,7 +85,7 @@ func (f *Feed) load(ctx context.Context) error {
 }
 
 func (f *Feed) loadRows(ctx context.Context, workspace string) error {
-	for e, err := range f.tables.Table(workspace).List(ctx, spanRow) {
+	for e, err := range f.store.Table(workspace).List(ctx, spanRow) {
 		if err != nil {
 			return err
 		}

@@ -134,18 +134,16 @@ func (f *Feed) record(ctx context.Context, k traceKey, p *pending) (ok bool) {
 		session, span, origin string
 		hook.Event
 	}
-	var moments []moment
+	var begins, ends []moment
 	for _, c := range ingest.SpanCalls(p.spans) {
 		e := hook.Event{Kind: hook.Began, Time: c.Call.Started, Call: c.Call.CallID, Tool: c.Call.Tool, Intent: c.Intent}
-		moments = append(moments, moment{c.Session, c.ID, c.Origin, e})
+		begins = append(begins, moment{c.Session, c.ID, c.Origin, e})
 		e.Kind, e.Time = hook.Ended, later(c.Call.Started.Add(1), c.End) // after its beginning, by a nanosecond at least
 		e.Shape, e.Inputs, e.Outputs, e.Outcome, e.ErrorKind = c.Call.Shape, c.Call.Inputs, c.Call.Outputs, c.Call.Outcome, c.Call.ErrorKind
-		moments = append(moments, moment{c.Session, c.ID, c.Origin, e})
+		ends = append(ends, moment{c.Session, c.ID, c.Origin, e})
 	}
-	slices.SortStableFunc(moments, func(a, b moment) int { // what begins when another ends comes after it
-		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(ends(b.Kind), ends(a.Kind)))
-	})
-	var r Report
+	moments := append(ends, begins...) // what begins when another ends comes after it
+	slices.SortStableFunc(moments, func(a, b moment) int { return a.Time.Compare(b.Time) })
 	for i := range moments {
 		m := &moments[i]
 		key := sessionKey{k.workspace, k.source, "otel", m.session}
@@ -153,7 +151,7 @@ func (f *Feed) record(ctx context.Context, k traceKey, p *pending) (ok bool) {
 		if err == nil {
 			s := f.session(ctx, engine, key)
 			m.Call, s.label = s.unlike(m.Call, k.trace+m.span), m.origin
-			err = f.apply(ctx, key, &m.Event, "", &r)
+			err = f.apply(ctx, key, &m.Event, "")
 		}
 		if err != nil {
 			f.log.Warn("calls of a trace are not recorded yet", "trace", k.trace, "error", err)
@@ -179,11 +177,4 @@ func (s *reported) unlike(call, span string) string {
 		}
 		call += "'"
 	}
-}
-
-func ends(k hook.Kind) int {
-	if k == hook.Ended {
-		return 1
-	}
-	return 0
 }
