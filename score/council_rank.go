@@ -77,7 +77,7 @@ func (v *vote) bordaPoints() map[string]*big.Rat {
 	for _, a := range ids {
 		half := -1 // 2 for each answer beaten, 1 for each equal one but itself
 		for _, b := range ids {
-			c := compare(v.marks[a].score, v.marks[b].score)
+			c := compare(v.marks[a].Composite, v.marks[b].Composite)
 			if i, j := slices.Index(v.declared, a), slices.Index(v.declared, b); c == 0 && min(i, j) >= 0 {
 				c = cmp.Compare(j, i)
 			}
@@ -95,13 +95,13 @@ func (v *vote) bordaPoints() map[string]*big.Rat {
 func (v *vote) zScores() map[string]float64 {
 	var x []*big.Rat
 	for _, m := range v.marks {
-		x = append(x, m.score)
+		x = append(x, m.Composite)
 	}
 	z := map[string]float64{}
 	for id, m := range v.marks {
 		z[id] = 0
 		if deviation := math.Sqrt(float(variance(x))); deviation >= .001 {
-			z[id] = float(new(big.Rat).Sub(m.score, Average(x))) / deviation
+			z[id] = float(new(big.Rat).Sub(m.Composite, Average(x))) / deviation
 		}
 	}
 	return z
@@ -147,10 +147,14 @@ func (p *panel) standing(id string) standing {
 		}
 		s.Reviews++
 		s.CorrectRefusal = s.CorrectRefusal || m.refusal
-		s.Ceiling = lower(s.Ceiling, m.ceiling)
-		scores, uncapped, z = append(scores, m.score), append(uncapped, m.uncapped), append(z, v.z[id])
-		for name, d := range m.dimensions {
-			dimensions[name] = append(dimensions[name], d.Rat())
+		if m.Ceiling != nil && (s.Ceiling == nil || *m.Ceiling < *s.Ceiling) {
+			s.Ceiling = m.Ceiling
+		}
+		scores, uncapped, z = append(scores, m.Composite), append(uncapped, m.Uncapped), append(z, v.z[id])
+		for _, d := range m.Dimensions {
+			if d.Applies {
+				dimensions[d.Name] = append(dimensions[d.Name], d.Score.Rat())
+			}
 		}
 	}
 	s.score, s.uncapped, s.borda = Average(scores), Average(uncapped), Average(borda)

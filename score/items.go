@@ -237,15 +237,7 @@ func (it *item) score(r *Rubric) (Result, error) {
 			return Result{}, Refuse(fmt.Sprintf("failed_gates[%d]", i), "there is no gate %s", quoted(name))
 		}
 	}
-	c := Card{Scores: map[string]Decimal{}, FailedGates: it.FailedGates}
-	for name, score := range it.Scores {
-		if score == nil {
-			c.NotApplicable = append(c.NotApplicable, name)
-		} else {
-			c.Scores[name] = *score
-		}
-	}
-	res, err := r.Score(c)
+	res, err := r.Score(Card{it.Scores, it.FailedGates})
 	if err != nil {
 		return Result{}, Within("scores", err)
 	}

@@ -116,11 +116,11 @@ func FuzzLoad(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, string(text), string(back))
 		for _, worst := range []bool{false, true} {
-			c := Card{Scores: map[string]Decimal{}}
+			c := Card{Scores: map[string]*Decimal{}}
 			for _, d := range def.Dimensions {
-				c.Scores[d.Name] = d.Scale.Max
+				c.Scores[d.Name] = &d.Scale.Max
 				if worst {
-					c.Scores[d.Name] = d.Scale.Min
+					c.Scores[d.Name] = &d.Scale.Min
 				}
 			}
 			res, err := r.Score(c)

@@ -211,7 +211,7 @@ func scoreMessage(r Request) (Report, error) {
 
 // score sets the scores of a valid delta and adds its warnings to the report.
 func (d *Delta) score(r *Request, rep *Report) {
-	card, upper := score.Card{Scores: map[string]score.Decimal{}}, score.Decimal(0)
+	card, upper := score.Card{Scores: map[string]*score.Decimal{}}, score.Decimal(0)
 	for _, dim := range criteria().Definition().Dimensions {
 		c := tables().Criteria[dim.Name]
 		given, isGiven := r.Scores[dim.Name]
@@ -221,7 +221,7 @@ func (d *Delta) score(r *Request, rep *Report) {
 			d.NotApplicable[dim.Name] = c.Otherwise
 		}
 		if !c.isOf(r.Role) || !applies {
-			card.NotApplicable = append(card.NotApplicable, dim.Name)
+			card.Scores[dim.Name] = nil
 			continue
 		}
 		level := int(given / score.Whole(1))
@@ -230,7 +230,7 @@ func (d *Delta) score(r *Request, rep *Report) {
 			f, source = c.find(d, rep.valid()), "automatic"
 		}
 		d.Criteria[dim.Name] = Criterion{f, len(dim.Anchors) - 1, dim.Weight, source, dim.Anchors[f.Score].Text}
-		card.Scores[dim.Name] = score.Whole(f.Score)
+		card.Scores[dim.Name] = new(score.Whole(f.Score))
 		upper += dim.Weight * score.Decimal(f.Upper)
 	}
 	// Given scores are checked and found ones are on the scale, so there is no error.
