@@ -114,7 +114,7 @@ var ask = Question{ID: "h1", System: "Rate it.", User: "the text", Name: "rating
 		if err := json.Unmarshal(object, &reply); err != nil {
 			return err
 		}
-		score, err := ParseScore(reply["score"], Scale{Whole(1), Whole(5), true})
+		score, _, err := readScore(reply["score"], Scale{Whole(1), Whole(5), true})
 		if err == nil && score == nil {
 			err = errNoScore
 		}

@@ -253,7 +253,7 @@ func canonical[V any](r *Rubric, place string, in map[string]V) (map[string]V, e
 	out := make(map[string]V, len(in))
 	for given, v := range in {
 		name := given
-		i := slices.IndexFunc(r.def.Dimensions, func(d Dimension) bool { return Fold(d.Name) == Fold(given) })
+		i := slices.IndexFunc(r.def.Dimensions, func(d Dimension) bool { return fold(d.Name) == fold(given) })
 		if _, exact := r.at[given]; !exact && i >= 0 {
 			name = r.def.Dimensions[i].Name
 		}

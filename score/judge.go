@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/big"
 	"slices"
 	"strings"
 	"sync"
@@ -180,42 +179,4 @@ func (s *Scorer) judgeMissing(ctx context.Context, r *Rubric, items []item, o *J
 	}
 	unanswered := func(it item) bool { return it.Scores == nil }
 	return slices.DeleteFunc(items, unanswered), unscored, record, nil
-}
-
-var errNoScore = errors.New("the score is missing")
-
-// member returns the member of an object whose name is equal but for case and word separators. Two such names are an
-// error.
-func member(object map[string]any, name string) (any, error) {
-	var found []any
-	for given, v := range object {
-		if Fold(given) == Fold(name) {
-			found = append(found, v)
-		}
-	}
-	if len(found) != 1 {
-		return nil, fmt.Errorf("%s: %w", name, errNoScore)
-	}
-	return found[0], nil
-}
-
-// ParseScore reads a score as models write it: 8, "8", "8.5", "8/10" on a scale up to 10. More than four decimal places
-// are rounded. A null is nil.
-func ParseScore(v any, scale Scale) (*Decimal, error) {
-	if v == nil {
-		return nil, nil
-	}
-	text := strings.TrimSpace(fmt.Sprint(v))
-	if score, of, ok := strings.Cut(text, "/"); ok && strings.TrimSpace(of) == scale.Max.String() {
-		text = strings.TrimSpace(score)
-	}
-	if !isDecimal(text) {
-		return nil, fmt.Errorf("%s is not a decimal number", quoted(text))
-	}
-	x, _ := new(big.Rat).SetString(text)
-	d := Round(x, places)
-	if !scale.OnScale(d) {
-		return nil, fmt.Errorf("%v is off the scale of %v", d, scale)
-	}
-	return &d, nil
 }

@@ -115,51 +115,27 @@ func (it *item) fill(r *Rubric, reply json.RawMessage) error {
 	return first
 }
 
-// envelopes returns an object, and the object with the members of each object in it in place of that: models put what
-// they are asked for into another one.
-func envelopes(o object) []object {
-	all := []object{o}
-	for _, name := range slices.Sorted(maps.Keys(o)) {
-		if inner, ok := o[name].(object); ok {
-			opened := maps.Clone(o)
-			delete(opened, name)
-			maps.Copy(opened, inner)
-			all = append(all, opened)
-		}
-	}
-	return all
-}
-
-func (it *item) rating(r *Rubric, object map[string]any) error {
+func (it *item) rating(r *Rubric, o object) error {
 	scores, reasons := map[string]*Decimal{}, map[string]string{}
 	for _, d := range r.def.Dimensions {
-		value, err := member(object, d.Name)
+		value, err := Member(o, d.Name)
 		if err != nil {
 			return err
 		}
-		if rated, ok := value.(map[string]any); ok {
-			explanation, _ := member(rated, "explanation")
-			if why, _ := explanation.(string); why != "" {
-				reasons[d.Name] = why
-			}
-			if value, err = member(rated, "score"); err != nil {
-				return fmt.Errorf("%s: %w", d.Name, err)
-			}
-		}
-		score, err := ParseScore(value, d.Scale)
+		score, why, err := readScore(value, d.Scale)
 		if err != nil || score == nil && !d.Conditional {
 			return fmt.Errorf("%s: %w", d.Name, cmp.Or(err, errNoScore))
 		}
 		scores[d.Name] = score
+		if why != "" {
+			reasons[d.Name] = why
+		}
 	}
 	it.Scores, it.Rationale = scores, reasons
-	verdict, _ := object["verdict"].(string)
+	verdict, _ := o["verdict"].(string)
 	reported := Reported{Verdict: strings.ToLower(strings.TrimSpace(verdict))}
-	if text := fmt.Sprint(object["composite"]); isDecimal(text) {
-		composite, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return err
-		}
+	if text := fmt.Sprint(o["composite"]); isDecimal(text) {
+		composite, _ := strconv.ParseFloat(text, 64) // of that form it is one
 		reported.Composite = &composite
 	}
 	if it.reported == nil && reported != (Reported{}) {

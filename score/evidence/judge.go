@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -141,12 +140,12 @@ func parseHypotheses(object json.RawMessage) (hs []Hypothesis, err error) {
 	}
 	var faults []error
 	for i, item := range reply.Hypotheses[:generated] {
-		fields := map[string]string{}
-		for _, name := range slices.Sorted(maps.Keys(item)) {
-			fields[score.Fold(name)], _ = item[name].(string)
+		text := func(name string) string {
+			v, _ := score.Member(item, name)
+			text, _ := v.(string)
+			return text
 		}
-		h := Hypothesis{ID: fmt.Sprintf("h%d", i+1), Text: fields["text"]}
-		h.Rationale, h.KeyFact = fields["rationale"], fields["keyfact"]
+		h := Hypothesis{ID: fmt.Sprintf("h%d", i+1), Text: text("text"), Rationale: text("rationale"), KeyFact: text("key_fact")}
 		hs = append(hs, h)
 		faults = append(faults, h.check(fmt.Sprintf("hypotheses[%d]", i), true))
 	}
