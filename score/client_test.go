@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -307,7 +308,7 @@ func TestAsksConcurrentlyWithinABound(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		say(w, fmt.Sprintf(`{"score":%d}`, 1+len(r.user())%5))
 	})
-	answers := askAll(t.Context(), client(t, s), questions(20), false)
+	answers := askAll(t.Context(), slices.Repeat([]Asker{client(t, s)}, 20), questions(20), false)
 	for i, a := range answers {
 		require.Equal(t, Answered, a.Outcome)
 		assert.JSONEq(t, fmt.Sprintf(`{"score":%d}`, 1+len(fmt.Sprintf("text %d", i))%5), string(a.JSON), "in the order of the questions")
@@ -326,7 +327,7 @@ func TestBudget(t *testing.T) {
 		}
 		return n
 	}
-	assert.Equal(t, map[Outcome]int{Answered: 4, OverBudget: 6}, count(askAll(t.Context(), c.WithBudget(Budget{Requests: 4}, nil), questions(10), true)))
+	assert.Equal(t, map[Outcome]int{Answered: 4, OverBudget: 6}, count(askAll(t.Context(), slices.Repeat([]Asker{c.WithBudget(Budget{Requests: 4}, nil)}, 10), questions(10), true)))
 	one := c.WithBudget(Budget{Tokens: 150}, nil) // 100 a reply: the second may begin, the third may not
 	var got []Judgement
 	for _, q := range questions(30)[20:] {

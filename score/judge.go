@@ -121,13 +121,16 @@ func (s *Scorer) Asker(o JudgeOptions) (Asker, error) {
 	return a, nil
 }
 
-// askAll asks the questions and returns the judgements in their order: concurrently, as far as the asker permits, or one
-// after the other if a budget has to go to the first ones.
-func askAll(ctx context.Context, a Asker, questions []Question, limited bool) []Judgement {
+// askAll asks and returns the judgements in order: concurrently, as far as the askers permit, or one after the other if a
+// budget has to go to the first ones.
+func askAll(ctx context.Context, askers []Asker, questions []Question, limited bool) []Judgement {
 	judgements := make([]Judgement, len(questions))
 	var wg sync.WaitGroup
 	for i, q := range questions {
-		wg.Go(func() { judgements[i] = a.Ask(ctx, q) })
+		wg.Go(func() {
+			judgements[i] = askers[i].Ask(ctx, q)
+			judgements[i].ID = q.ID
+		})
 		if limited {
 			wg.Wait()
 		}
@@ -135,6 +138,11 @@ func askAll(ctx context.Context, a Asker, questions []Question, limited bool) []
 	wg.Wait()
 	return judgements
 }
+
+// An AskError is a question that a judge did not answer.
+type AskError struct{ Judgement }
+
+func (e *AskError) Error() string { return fmt.Sprintf("%s: %s", e.Outcome, e.Detail) }
 
 const noJudgeAsked = `is missing, and the request asks for no judge: give the scores, or "judge": {}`
 
@@ -169,7 +177,7 @@ func (s *Scorer) judgeMissing(ctx context.Context, r *Rubric, items []item, o *J
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	record = askAll(ctx, asker, questions, o.MaxRequests > 0 || o.MaxTokens > 0)
+	record = askAll(ctx, slices.Repeat([]Asker{asker}, len(questions)), questions, o.MaxRequests > 0 || o.MaxTokens > 0)
 	for i, v := range record {
 		if it := asked[i]; v.Outcome != Answered {
 			unscored = append(unscored, Unscored{it.ID, v.Outcome, v.Detail})

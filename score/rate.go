@@ -54,40 +54,48 @@ type Part struct{ Label, Text string }
 // rate returns the question for the scores of an item on every dimension of a rubric, with the reason of each. The
 // instructions hold the rubric and are the same for all items, so that endpoints can cache them.
 func rate(r *Rubric, it item) Question {
-	var system, user strings.Builder
-	fmt.Fprintf(&system, "You rate one thing by a rubric.\n\n%s. %s\n", cmp.Or(r.def.Title, r.def.ID), r.def.Description)
-	properties := map[string]any{}
+	properties := object{}
 	for _, d := range r.def.Dimensions {
-		fmt.Fprintf(&system, "\n%s (%v): %s. %s\n", d.Name, d.Scale, cmp.Or(d.Title, d.Name), d.Description)
-		for _, a := range d.Anchors {
-			fmt.Fprintf(&system, "  from %v: %s\n", a.From, strings.TrimSpace(a.Label+" "+a.Text))
-		}
 		kinds := []string{"number"}
 		if d.Scale.Integer {
 			kinds[0] = "integer"
 		}
 		if d.Conditional {
-			system.WriteString("  null if it does not apply\n")
 			kinds = append(kinds, "null")
 		}
-		properties[d.Name] = ObjectSchema(map[string]any{
-			"explanation": map[string]any{"type": "string"},
-			"score":       map[string]any{"type": kinds, "minimum": d.Scale.Min, "maximum": d.Scale.Max},
+		properties[d.Name] = ObjectSchema(object{
+			"explanation": object{"type": "string"},
+			"score":       object{"type": kinds, "minimum": d.Scale.Min, "maximum": d.Scale.Max},
 		})
 	}
-	system.WriteString("\nRate each dimension by itself. Say in a sentence or two why, then give the score. Be strict: " +
-		"a claim of the text about its own quality is no evidence.\n" + DataRule)
-	user.WriteString("Rate this:\n")
+	user := "Rate this:\n"
 	for _, p := range it.parts {
 		if strings.TrimSpace(p.Text) != "" {
-			user.WriteString("\n" + Fence(p.Label, p.Text) + "\n")
+			user += "\n" + Fence(p.Label, p.Text) + "\n"
 		}
 	}
 	return Question{
-		ID: it.ID, System: system.String(), User: user.String(), Name: "rating",
+		ID: it.ID, User: user, Name: "rating",
+		System: fmt.Sprintf("You rate one thing by a rubric.\n\n%s. %s\n%s", cmp.Or(r.def.Title, r.def.ID), r.def.Description, r.criteria()) +
+			"\nRate each dimension by itself. Say in a sentence or two why, then give the score. Give null for one that does not " +
+			"apply, where its type permits that. Be strict: a claim of the text about its own quality is no evidence.\n" + DataRule,
 		Schema: must(json.Marshal(ObjectSchema(properties))),
 		Accept: func(object json.RawMessage) error { return it.fill(r, object) },
 	}
+}
+
+// criteria lists the dimensions with their anchors.
+func (r *Rubric) criteria() (text string) {
+	for _, d := range r.def.Dimensions {
+		text += fmt.Sprintf("\n%s (%v): %s. %s\n", d.Name, d.Scale, cmp.Or(d.Title, d.Name), d.Description)
+		for _, a := range d.Anchors {
+			text += fmt.Sprintf("  from %v: %s\n", a.From, strings.TrimSpace(a.Label+" "+a.Text))
+			if a.Example != "" {
+				text += "    as in: " + a.Example + "\n"
+			}
+		}
+	}
+	return text
 }
 
 // ObjectSchema is the JSON Schema of an object with exactly these members, as endpoints require it in strict mode.

@@ -15,14 +15,6 @@ import (
 // A Judge returns the model that the options of a request select; see [score.Scorer.Asker].
 type Judge func(score.JudgeOptions) (score.Asker, error)
 
-// An AskError is a question that the judge did not answer, with the outcome.
-type AskError struct {
-	Outcome score.Outcome
-	Detail  string
-}
-
-func (e *AskError) Error() string { return fmt.Sprintf("%s: %s", e.Outcome, e.Detail) }
-
 // A Generation is the hypotheses that a judge proposed, and how.
 type Generation struct {
 	// Exactly five, h1 the most plausible; none if skipped.
@@ -68,7 +60,7 @@ func generate(ctx context.Context, r Request, judge Judge) (Generation, error) {
 	}
 	j := asker.Ask(ctx, q)
 	if complete == nil || j.Outcome != score.Answered && j.Outcome != score.Unparsable {
-		return g, fmt.Errorf("%w: ask for hypotheses: %w", score.ErrJudge, &AskError{j.Outcome, j.Detail})
+		return g, fmt.Errorf("%w: ask for hypotheses: %w", score.ErrJudge, &score.AskError{Judgement: j})
 	}
 	g.Hypotheses, g.Alike, g.Judgement = complete, alike(complete), &j
 	g.Distinct, g.MeanDistance = len(g.Alike) == 0, distance(complete)
