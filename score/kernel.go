@@ -251,15 +251,13 @@ func threshold(d Decimal) string {
 func (r *Rubric) Compare(a, b *Result) int {
 	order := b.Composite.Cmp(a.Composite)
 	for _, name := range r.def.TieBreaks {
-		x, y := a.Dimensions[r.at[name]], b.Dimensions[r.at[name]]
-		switch {
-		case x.Applies && y.Applies:
-			order = cmp.Or(order, cmp.Compare(y.Score, x.Score))
-		case x.Applies:
-			order = cmp.Or(order, -1)
-		case y.Applies:
-			order = cmp.Or(order, 1)
+		value := func(res *Result) Decimal {
+			if s := res.Dimensions[r.at[name]]; s.Applies {
+				return s.Score
+			}
+			return -maxScore - 1
 		}
+		order = cmp.Or(order, cmp.Compare(value(b), value(a)))
 	}
 	return order
 }
