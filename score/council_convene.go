@@ -111,7 +111,7 @@ func (c *council) convene(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	if err := CheckText("question", c.in.Question, maxQuestion); err != nil {
+	if err := Check(c.in); err != nil {
 		return err
 	}
 	field, models := "judge.models", c.options.Models
@@ -148,7 +148,7 @@ func (c *council) convene(ctx context.Context) error {
 		return nil
 	})
 	for _, j := range reviews {
-		if raw := Cut(said(j), maxRaw); raw != "" {
+		if raw := Cut(said(j), maxText); raw != "" {
 			name := strings.TrimPrefix(j.ID, "review/")
 			labels := newBallot(c.in.Options.Seed, name, c.in.Responses).ids()
 			c.in.Reviews = append(c.in.Reviews, Review{Reviewer: name, Labels: labels, Raw: raw})

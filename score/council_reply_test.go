@@ -143,13 +143,14 @@ func FuzzParseReply(f *testing.F) {
 	f.Add(`{"evaluations":[{"response":"A","scores":{"accuracy":"9"},"overall":{"score":1}}]}`)
 	f.Add(`{"A":{"accuracy":9},"B":null}`)
 	f.Fuzz(func(t *testing.T, raw string) {
-		if len(raw) > maxRaw {
+		if len(raw) > maxText {
 			return
 		}
 		r := ParseReply(raw)
 		assert.Equal(t, r, ParseReply(raw))
 		assert.LessOrEqual(t, len(r.Problems), maxProblems)
-		assert.NoError(t, r.check("", nil))
+		r.Reviewer = "r"
+		assert.NoError(t, Check(r.Review))
 		if !utf8.ValidString(raw) {
 			return
 		}

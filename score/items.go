@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -53,7 +54,7 @@ type CustomRequest struct {
 
 // An Item is one thing to score. A null score excludes a conditional dimension.
 type Item struct {
-	ID          string              `json:"id"`
+	ID          string              `json:"id" is:"required,name" max:"256"`
 	Text        string              `json:"text,omitempty" doc:"Text that the judge scores."`
 	Scores      map[string]*Decimal `json:"scores,omitempty"`
 	FailedGates []string            `json:"failed_gates,omitempty"`
@@ -183,7 +184,7 @@ func (s *Scorer) scoreBatch(ctx context.Context, b batch) (Answer, error) {
 	if err != nil {
 		return Answer{}, Within("weights", err)
 	}
-	if err := Distinct(b.field, "id", b.items, maxName, func(it item) string { return it.ID }); err != nil {
+	if err := check(b.field, reflect.ValueOf(b.items), `unique:"ID"`); err != nil {
 		return Answer{}, err
 	}
 	for i := range b.items {

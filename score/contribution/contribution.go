@@ -24,7 +24,6 @@
 package contribution
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,11 +49,11 @@ type Scores map[string]score.Decimal
 
 // A Request is one message to score.
 type Request struct {
-	ID   string `json:"id,omitempty"`
+	ID   string `json:"id,omitempty" max:"256"`
 	Role Role   `json:"role"`
-	Text string `json:"text"`
+	Text string `json:"text" is:"required" max:"262144"`
 	// Round is that of a session, from 1.
-	Round int `json:"round,omitempty"`
+	Round int `json:"round,omitempty" min:"0" max:"1000000"`
 	// Scores apply to every valid delta of the text and override the rules.
 	Scores Scores `json:"scores,omitempty"`
 	// Context switches on conditional criteria: paradox, object_transposition.
@@ -132,14 +131,9 @@ func (rep *Report) valid() deltas {
 
 // check validates all fields but the deltas.
 func (r *Request) check() error {
-	switch {
-	case !slices.Contains(Roles, r.Role):
+	if !slices.Contains(Roles, r.Role) {
 		want := fmt.Sprintf("%s, %s or %s", Roles[0], Roles[1], Roles[2])
 		return score.Refuse("role", "unknown role %s: want %s", quoted(string(r.Role)), want)
-	case strings.TrimSpace(r.Text) == "":
-		return score.Refuse("text", "is required")
-	case r.Round < 0 || r.Round > 1_000_000:
-		return score.Refuse("round", "%d is not 1 to 1000000", r.Round)
 	}
 	for _, name := range sortedKeys(r.Context) {
 		if tables().Criteria[name].Applies == "" {
@@ -157,8 +151,7 @@ func (r *Request) check() error {
 			return score.Refuse("scores."+name, "%v is off the scale of %v", n, dim.Scale)
 		}
 	}
-	texts := cmp.Or(score.CheckText("id", r.ID, 256), score.CheckText("text", r.Text, maxText))
-	return cmp.Or(texts, r.Anchors.check())
+	return score.Check(r)
 }
 
 // scoreMessage checks and scores a message alone, without the gate and the warning of a whole set.

@@ -3,7 +3,6 @@ package evidence
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -121,7 +120,14 @@ func proposal(question string) score.Question {
 	return score.Question{ID: "hypotheses", Name: "hypotheses", Schema: schema, System: rules, User: task}
 }
 
-// parseHypotheses reads the object that a judge was asked for, or names its faults. The names of its fields may be
+// parts are those of a proposed hypothesis, all of which are required.
+type parts struct {
+	Text      string `json:"text" is:"required,words" max:"4000"`
+	Rationale string `json:"rationale" is:"required,words" max:"4000"`
+	KeyFact   string `json:"key_fact" is:"required,words" max:"4000"`
+}
+
+// parseHypotheses reads the object that a judge was asked for, or names its first fault. The names of its fields may be
 // spelled in another way; of more than five hypotheses the first five count. They get the ids h1 to h5 in their order.
 func parseHypotheses(object json.RawMessage) (hs []Hypothesis, err error) {
 	var reply struct{ Hypotheses []map[string]any }
@@ -130,16 +136,18 @@ func parseHypotheses(object json.RawMessage) (hs []Hypothesis, err error) {
 	if n := len(reply.Hypotheses); n < generated {
 		return nil, fmt.Errorf("it has %d hypotheses, not %d", n, generated)
 	}
-	var faults []error
 	for i, item := range reply.Hypotheses[:generated] {
 		text := func(name string) string {
 			v, _ := score.Member(item, name)
 			text, _ := v.(string)
 			return text
 		}
-		h := Hypothesis{ID: fmt.Sprintf("h%d", i+1), Text: text("text"), Rationale: text("rationale"), KeyFact: text("key_fact")}
+		p := parts{text("text"), text("rationale"), text("key_fact")}
+		if err := score.Check(p); err != nil {
+			return nil, score.Within(fmt.Sprintf("hypotheses[%d]", i), err)
+		}
+		h := Hypothesis{ID: fmt.Sprintf("h%d", i+1), Text: p.Text, Rationale: p.Rationale, KeyFact: p.KeyFact}
 		hs = append(hs, h)
-		faults = append(faults, h.check(fmt.Sprintf("hypotheses[%d]", i), true))
 	}
-	return hs, errors.Join(faults...)
+	return hs, nil
 }
