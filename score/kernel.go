@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"math/big"
 	"slices"
 	"strings"
@@ -255,7 +256,7 @@ func (r *Rubric) Compare(a, b *Result) int {
 			if s := res.Dimensions[r.at[name]]; s.Applies {
 				return s.Score
 			}
-			return -maxScore - 1
+			return math.MinInt64
 		}
 		order = cmp.Or(order, cmp.Compare(value(b), value(a)))
 	}
