@@ -3,6 +3,8 @@ package score
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -81,9 +83,8 @@ func (l *limited) take() bool {
 // Ask returns the cached reply, or asks the endpoint when a slot is free. The time limit begins with the slot, so that
 // the last of many questions has as much time as the first.
 func (l *limited) Ask(ctx context.Context, q Question) Judgement {
-	keyed := q
-	keyed.System = l.Model() + "\n" + l.Options.BaseURL + "\n" + q.System
-	key := keyed.Key()
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{l.Model(), l.Options.BaseURL, q.System, q.User, q.Name, string(q.Schema)}))
+	key := hex.EncodeToString(sum[:])
 	j := Judgement{}
 	if l.cache != nil {
 		if reply, ok := l.cache.Get(key); ok {

@@ -355,17 +355,3 @@ func TestCircuit(t *testing.T) {
 	now = now.Add(time.Minute)
 	assert.Equal(t, Answered, c.Ask(t.Context(), ask).Outcome)
 }
-
-func TestOptionsAreChecked(t *testing.T) {
-	for _, o := range []endpoint.Options{{}, {BaseURL: "http://host/v1"}, {BaseURL: "ftp://host/v1", Model: "m"}, {BaseURL: "http://u:p@host/v1", Model: "m"}, {BaseURL: "http://host", Model: "m"}} {
-		_, err := NewClient(o)
-		assert.ErrorContains(t, err, "judge: ")
-	}
-	s := serve(t, func(_ int, w http.ResponseWriter, _ request) { say(w, `{"score":3}`) })
-	a := client(t, s, func(o *endpoint.Options) { o.AllowPrivate = false }).Ask(t.Context(), ask)
-	assert.Equal(t, Unavailable, a.Outcome)
-	assert.Contains(t, a.Detail, "address that is not allowed")
-	assert.Empty(t, s.seen())
-	c := client(t, s, func(o *endpoint.Options) { o.APIKey = "sesame" })
-	assert.NotContains(t, fmt.Sprintf("%v %+v %#v", c, c, c), "sesame")
-}

@@ -84,14 +84,7 @@ func (a CouncilAnswer) Entries() []Entry {
 }
 
 // JudgeOutcome implements [Judged].
-func (a CouncilAnswer) JudgeOutcome() Outcome {
-	for _, j := range a.Judgements {
-		if j.Outcome != Answered {
-			return j.Outcome
-		}
-	}
-	return Answered
-}
+func (a CouncilAnswer) JudgeOutcome() Outcome { return outcomeOf(a.Judgements) }
 
 // A council completes an input by asking models.
 type council struct {

@@ -78,9 +78,9 @@ func byID[T any](p *panel, v *vote, place, part string, by map[string]T, lenient
 // meant; in an order the first place counts.
 func (p *panel) resolve(v *vote, place, part string, words []string, lenient bool) []string {
 	ids := make([]string, len(words))
-	first := map[string]int{}
+	first, named := map[string]int{}, p.names(v.Labels)
 	for i, word := range words {
-		id := p.named(word, v.Labels)
+		id := named(word)
 		j, twice := first[id]
 		if !twice {
 			first[id] = i
@@ -109,30 +109,29 @@ func (p *panel) resolve(v *vote, place, part string, words []string, lenient boo
 	return ids
 }
 
-// named is the id of the answer that a word means: a label or else an id, exactly; else the same without
-// case and without the word "Response" in front, if only one answer is meant. It is "" for none.
-func (p *panel) named(word string, labels map[string]string) string {
-	if id, ok := labels[word]; ok {
-		return id
-	}
-	if _, ok := p.answers[word]; ok {
-		return word
-	}
-	meant := map[string]bool{}
-	for label, id := range labels {
-		if bare(label) == bare(word) {
-			meant[id] = true
-		}
-	}
+// names returns the id of the answer that a word means, or "": a label or else an id, exactly; else the same without case
+// and without the word "Response" in front, if only one answer is meant. Ids stand in for labels where there are none.
+func (p *panel) names(labels map[string]string) func(word string) string {
+	exact, loose := map[string]string{}, map[string]string{}
 	for id := range p.answers {
-		if len(labels) == 0 && bare(id) == bare(word) {
-			meant[id] = true
+		exact[id] = id
+	}
+	if len(labels) == 0 {
+		labels = maps.Clone(exact)
+	}
+	for label, id := range labels {
+		exact[label] = id
+		if other, ok := loose[bare(label)]; ok && other != id {
+			id = ""
 		}
+		loose[bare(label)] = id
 	}
-	if len(meant) != 1 {
-		return ""
+	return func(word string) string {
+		if id, ok := exact[word]; ok {
+			return id
+		}
+		return loose[bare(word)]
 	}
-	return slices.Collect(maps.Keys(meant))[0]
 }
 
 var prefix = regexp.MustCompile(`^(?:response|answer|candidate)[\s_-]+`)
@@ -190,7 +189,7 @@ func (p *panel) byRubric(v *vote, id string, e *Evaluation) error {
 	if stated := p.answers[id].CorrectRefusal; stated != nil {
 		refusal = *stated
 	}
-	for _, d := range p.def.Dimensions {
+	for _, d := range p.rubric.def.Dimensions {
 		if d.Conditional && refusal && d.Weight < Whole(1) { // it stays where nothing else is weighed
 			card.Scores[d.Name], m.refusal = nil, true
 		} else if s := *e.at(d.Name); s != nil {
@@ -216,8 +215,8 @@ func (p *panel) byRubric(v *vote, id string, e *Evaluation) error {
 func (p *panel) bounded(scores map[string]Decimal, evaluations map[string]*Evaluation) map[string]mark {
 	marks := map[string]mark{}
 	for id, s := range scores {
-		res := Result{Uncapped: s.Rat(), Composite: s.Rat(), Dimensions: make([]Scored, len(p.def.Dimensions))}
-		for i, d := range p.def.Dimensions {
+		res := Result{Uncapped: s.Rat(), Composite: s.Rat(), Dimensions: make([]Scored, len(p.rubric.def.Dimensions))}
+		for i, d := range p.rubric.def.Dimensions {
 			if e := evaluations[id]; e != nil && *e.at(d.Name) != nil {
 				res.Dimensions[i] = Scored{Applies: true, Score: **e.at(d.Name)}
 			}

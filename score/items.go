@@ -126,7 +126,7 @@ func (s *Scorer) Hypothesis(ctx context.Context, req HypothesisRequest) (Answer,
 				{"explanation of the connection", h.Explanation}},
 		}
 	}
-	return s.scoreBatch(ctx, batch{HypothesisRubric, "hypotheses", items, req.Weights, req.Judge})
+	return s.score(ctx, HypothesisRubric, "hypotheses", items, req.Weights, req.Judge)
 }
 
 // Custom scores and ranks items by the rubric of the request.
@@ -153,7 +153,7 @@ func (s *Scorer) Custom(ctx context.Context, req CustomRequest) (Answer, error) 
 	for i, it := range req.Items {
 		items[i] = item{Item: it, required: "text", parts: []Part{{"text", it.Text}}}
 	}
-	return s.scoreBatch(ctx, batch{r, "items", items, req.Weights, req.Judge})
+	return s.score(ctx, r, "items", items, req.Weights, req.Judge)
 }
 
 // An item is an Item with its place in the request and what a judge reads.
@@ -165,34 +165,25 @@ type item struct {
 	reported *Reported
 }
 
-// A batch is a request for any rubric.
-type batch struct {
-	rubric  *Rubric
-	field   string // of the items in the request
-	items   []item
-	weights map[string]Decimal
-	judge   *JudgeOptions
-}
-
-// scoreBatch scores and ranks items. A judge, if any, scores those without scores first.
-func (s *Scorer) scoreBatch(ctx context.Context, b batch) (Answer, error) {
-	weights, err := canonical(b.rubric, "weights", b.weights)
+// score scores and ranks items by a rubric with other weights; field is the place of the items in the request. A judge, if
+// any, scores those without scores first.
+func (s *Scorer) score(ctx context.Context, r *Rubric, field string, items []item, weights map[string]Decimal, judge *JudgeOptions) (Answer, error) {
+	weights, err := canonical(r, "weights", weights)
 	if err != nil {
 		return Answer{}, err
 	}
-	r, audit, err := b.rubric.Reweight(weights)
-	if err != nil {
+	a := Answer{Results: []ItemResult{}, Mismatches: []Mismatch{}, Trace: []string{}}
+	if r, a.Audit, err = r.Reweight(weights); err != nil {
 		return Answer{}, Within("weights", err)
 	}
-	if err := check(b.field, reflect.ValueOf(b.items), `unique:"ID"`); err != nil {
+	a.Rubric = r.def.ID
+	if err := check(field, reflect.ValueOf(items), `unique:"ID"`); err != nil {
 		return Answer{}, err
 	}
-	for i := range b.items {
-		b.items[i].place = fmt.Sprintf("%s[%d]", b.field, i)
+	for i := range items {
+		items[i].place = fmt.Sprintf("%s[%d]", field, i)
 	}
-	a := Answer{Rubric: r.def.ID, Results: []ItemResult{}, Mismatches: []Mismatch{}, Audit: audit, Trace: []string{}}
-	var items []item
-	if items, a.Unscored, a.Judgements, err = s.judgeMissing(ctx, r, b.items, b.judge); err != nil {
+	if items, a.Unscored, a.Judgements, err = s.judgeMissing(ctx, r, items, judge); err != nil {
 		return Answer{}, err
 	}
 	ids, results := make([]string, len(items)), make([]Result, len(items))
@@ -215,7 +206,7 @@ func (s *Scorer) scoreBatch(ctx context.Context, b batch) (Answer, error) {
 	for _, u := range a.Unscored {
 		a.Trace = append(a.Trace, fmt.Sprintf("%s: not scored, %s: %s", u.ID, u.Outcome, u.Detail))
 	}
-	a.Message = a.message(r, b.field)
+	a.Message = a.message(r, field)
 	return a, nil
 }
 

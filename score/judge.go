@@ -3,9 +3,6 @@ package score
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,17 +20,6 @@ type Question struct {
 	Schema json.RawMessage // JSON Schema of an object, which the model is asked to satisfy
 	// Accept returns why an object is not an answer, nil for an answer. It may accept more than the schema allows.
 	Accept func(object json.RawMessage) error
-}
-
-// Key identifies a question by its content: equal keys, equal questions to the model.
-func (q Question) Key() string {
-	var b []byte
-	for _, part := range []string{q.System, q.User, q.Name, string(q.Schema)} {
-		b = binary.AppendUvarint(b, uint64(len(part)))
-		b = append(b, part...)
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
 }
 
 // Outcome is the result of a question.

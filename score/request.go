@@ -46,7 +46,8 @@ func Within(place string, err error) error {
 //	min:"1" max:"10"   range of a number; max is also the bytes of a text and the elements of a list
 //	unique:"ID"        field that differs in all elements of a list
 //
-// The tags of a map are those of its values. Every text is valid UTF-8.
+// The tags of a map are those of its values, and its keys are names. A text with a maximum is valid
+// UTF-8.
 func Check(request any) error { return check("", reflect.ValueOf(request), "") }
 
 func check(place string, v reflect.Value, tag reflect.StructTag) error {
@@ -74,7 +75,8 @@ func check(place string, v reflect.Value, tag reflect.StructTag) error {
 		}
 	case reflect.Map:
 		for _, key := range slices.SortedFunc(v.Seq(), func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) }) {
-			if err := check(at(place, key.String()), v.MapIndex(key), tag); err != nil {
+			member := at(place, key.String())
+			if err := cmp.Or(check(member, key, `is:"required,name" max:"256"`), check(member, v.MapIndex(key), tag)); err != nil {
 				return err
 			}
 		}
@@ -96,7 +98,9 @@ func check(place string, v reflect.Value, tag reflect.StructTag) error {
 			}
 		}
 	case reflect.String:
-		return cmp.Or(tooMany(v.Len(), " bytes"), checkText(place, v.String(), tag.Get("is")))
+		if tag.Get("max") != "" {
+			return cmp.Or(tooMany(v.Len(), " bytes"), checkText(place, v.String(), tag.Get("is")))
+		}
 	case reflect.Int, reflect.Int64, reflect.Float64:
 		x := v.Convert(reflect.TypeFor[float64]()).Float()
 		if v.Type() == reflect.TypeFor[Decimal]() {

@@ -81,19 +81,6 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// A weight of .3333, .3333, .3333 is as near to 1 as anybody can write thirds with four places.
-func TestWeightsThatNearlyAddUp(t *testing.T) {
-	_, err := Load([]byte(`
-id: thirds
-weights_sum: 1
-dimensions:
-  - {name: a, weight: 0.3333, scale: {min: 0, max: 1}}
-  - {name: b, weight: 0.3333, scale: {min: 0, max: 1}}
-  - {name: c, weight: 0.3333, scale: {min: 0, max: 1}}
-`))
-	assert.NoError(t, err)
-}
-
 // Whatever is taken can be written, read again, and scored without a panic.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(reviewRubric))
