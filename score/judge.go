@@ -154,7 +154,7 @@ func (s *Scorer) judgeMissing(ctx context.Context, r *Rubric, items []item, o *J
 		case strings.TrimSpace(it.parts[0].Text) == "":
 			return nil, nil, nil, Refuse(it.place+"."+it.required, "is required where a judge has to score")
 		}
-		questions, asked = append(questions, rate(r, *it)), append(asked, it)
+		questions, asked = append(questions, rate(r, it)), append(asked, it)
 	}
 	if len(questions) == 0 {
 		return items, unscored, record, nil
@@ -165,10 +165,8 @@ func (s *Scorer) judgeMissing(ctx context.Context, r *Rubric, items []item, o *J
 	}
 	record = askAll(ctx, slices.Repeat([]Asker{asker}, len(questions)), questions, o.MaxRequests > 0 || o.MaxTokens > 0)
 	for i, v := range record {
-		if it := asked[i]; v.Outcome != Answered {
+		if it := asked[i]; it.Scores == nil {
 			unscored = append(unscored, Unscored{it.ID, v.Outcome, v.Detail})
-		} else if err := it.fill(r, v.JSON); err != nil {
-			return nil, nil, nil, fmt.Errorf("%s: %w", it.ID, err) // the question has accepted it
 		}
 	}
 	unanswered := func(it item) bool { return it.Scores == nil }

@@ -51,9 +51,9 @@ func visible(r rune) rune {
 // A Part is one text of an item.
 type Part struct{ Label, Text string }
 
-// rate returns the question for the scores of an item on every dimension of a rubric, with the reason of each. The
-// instructions hold the rubric and are the same for all items, so that endpoints can cache them.
-func rate(r *Rubric, it item) Question {
+// rate returns the question for the scores of an item on every dimension of a rubric, with the reason of each. A reply that
+// it accepts fills the item. The instructions hold the rubric and are the same for all items, so that endpoints can cache them.
+func rate(r *Rubric, it *item) Question {
 	properties := object{}
 	for _, d := range r.def.Dimensions {
 		kinds := []string{"number"}

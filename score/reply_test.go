@@ -30,12 +30,7 @@ func thing(text string, more ...Part) item {
 // rated is the item with what was read of a reply.
 func rated(reply string) (item, Judgement) {
 	it := thing("x")
-	j := rate(style, it).Read(reply)
-	if j.Outcome == Answered {
-		if err := it.fill(style, j.JSON); err != nil {
-			panic(err)
-		}
-	}
+	j := rate(style, &it).Read(reply)
 	return it, j
 }
 
