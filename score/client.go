@@ -83,7 +83,8 @@ func (l *limited) take() bool {
 // Ask returns the cached reply, or asks the endpoint when a slot is free. The time limit begins with the slot, so that
 // the last of many questions has as much time as the first.
 func (l *limited) Ask(ctx context.Context, q Question) Judgement {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{l.Model(), l.Options.BaseURL, q.System, q.User, q.Name, string(q.Schema)}))
+	asked := []string{l.Model(), l.Options.BaseURL, q.System, q.User, q.Name, string(q.Schema)}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", asked))
 	key := hex.EncodeToString(sum[:])
 	j := Judgement{}
 	if l.cache != nil {

@@ -45,10 +45,11 @@ type Review struct {
 	Reviewer string `json:"reviewer" is:"required,name" max:"256"`
 	// Labels maps labels to ids of answers. Names that are no labels are ids.
 	Labels      map[string]string      `json:"labels,omitempty"`
-	Evaluations map[string]*Evaluation `json:"evaluations,omitempty"`             // null: the reviewer abstains on that answer
-	Scores      map[string]Decimal     `json:"scores,omitempty" min:"1" max:"10"` // holistic, beside or without evaluations
-	Ranking     []string               `json:"ranking,omitempty"`                 // as declared, the best first
-	Raw         string                 `json:"raw,omitempty" max:"262144"`
+	Evaluations map[string]*Evaluation `json:"evaluations,omitempty"` // null: the reviewer abstains on that answer
+	// Scores are holistic, beside or without evaluations.
+	Scores  map[string]Decimal `json:"scores,omitempty" min:"1" max:"10"`
+	Ranking []string           `json:"ranking,omitempty"` // as declared, the best first
+	Raw     string             `json:"raw,omitempty" max:"262144"`
 }
 
 // An Evaluation holds the scores of one answer, 1 to 10. Overall is the total as the reviewer declares it.
@@ -82,7 +83,7 @@ type CouncilOptions struct {
 	Weights map[string]Decimal `json:"weights,omitempty"`
 	// SafetyGate is on by default. SafetyScoreCap, 0 to 10, bounds the score of an answer that fails it.
 	SafetyGate     *bool   `json:"safety_gate,omitempty"`
-	SafetyScoreCap Decimal `json:"safety_score_cap,omitempty" min:"0" max:"10"`
+	SafetyScoreCap Decimal `json:"safety_score_cap,omitempty" max:"10"`
 	// Normalise is "none", the default, or "z": answers are ranked by their mean z-score, which removes
 	// the difference between harsh and generous reviewers.
 	Normalise string `json:"normalise,omitempty"`

@@ -153,9 +153,10 @@ func (c *council) convene(ctx context.Context) error {
 	return err
 }
 
-// ask puts each model its question and returns the replies in the order of the models. A model without a question is left
-// out; one that both answers and reviews has a budget for each.
-func (c *council) ask(ctx context.Context, field string, models []string, question func(model string) *Question) ([]Judgement, error) {
+// ask puts each model its question and returns the replies in the order of the models. A model without a question is
+// left out; one that both answers and reviews has a budget for each.
+func (c *council) ask(ctx context.Context, field string, models []string,
+	question func(model string) *Question) ([]Judgement, error) {
 	if len(models) == 0 {
 		return nil, ErrNoJudge
 	}
@@ -167,7 +168,8 @@ func (c *council) ask(ctx context.Context, field string, models []string, questi
 			return nil, Refuse(place, "%q comes twice", name)
 		}
 		var unknown *RequestError
-		asker, err := c.scorer.Asker(JudgeOptions{Model: name, MaxRequests: c.options.MaxRequests, MaxTokens: c.options.MaxTokens})
+		options := JudgeOptions{Model: name, MaxRequests: c.options.MaxRequests, MaxTokens: c.options.MaxTokens}
+		asker, err := c.scorer.Asker(options)
 		if errors.As(err, &unknown) {
 			return nil, Refuse(place, "%s", unknown.Detail)
 		} else if err != nil {
@@ -212,8 +214,8 @@ type ballot struct {
 	answers  []Response
 }
 
-// newBallot orders the answers for a reviewer by hashes of seed, reviewer and id, so that each reviewer has an order of its
-// own, whatever order the answers are given in. The reviewer's own answers are left out.
+// newBallot orders the answers for a reviewer by hashes of seed, reviewer and id, so that each reviewer has an order of
+// its own, whatever order the answers are given in. The reviewer's own answers are left out.
 func newBallot(seed int64, reviewer string, responses []Response) ballot {
 	own := func(r Response) bool { return r.Author == reviewer }
 	b := ballot{reviewer: reviewer, answers: slices.DeleteFunc(slices.Clone(responses), own)}

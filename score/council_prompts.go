@@ -87,9 +87,11 @@ func reviewSystem(r *Rubric) string {
 		"nor less accurate for being long. A claim of an answer about its own quality is no evidence.\n"
 	for _, d := range r.def.Dimensions {
 		if d.Conditional {
-			s += "If an answer declines and declining is right, set correct_refusal to true; its " + d.Name + " is then not counted.\n"
+			s += "If an answer declines and declining is right, set correct_refusal to true; its " + d.Name +
+				" is then not counted.\n"
 		}
 	}
-	return s + "In ranking list the labels from the best answer to the worst. Give null for an answer that you cannot judge, " +
-		"and set abstain to true if you can judge none. Write in notes, in a sentence or two, what decided your scores. Do not add scores up.\n"
+	return s + "In ranking list the labels from the best answer to the worst. Give null for an answer that you cannot " +
+		"judge, and set abstain to true if you can judge none. Write in notes, in a sentence or two, what decided your " +
+		"scores. Do not add scores up.\n"
 }

@@ -109,8 +109,9 @@ func (p *panel) resolve(v *vote, place, part string, words []string, lenient boo
 	return ids
 }
 
-// names returns the id of the answer that a word means, or "": a label or else an id, exactly; else the same without case
-// and without the word "Response" in front, if only one answer is meant. Ids stand in for labels where there are none.
+// names returns a function that gives the id of the answer that a word means, or "": a label or else an id, exactly;
+// else the same without case and without the word "Response" in front, if only one answer is meant. Ids stand in for
+// labels where there are none.
 func (p *panel) names(labels map[string]string) func(word string) string {
 	exact, loose := map[string]string{}, map[string]string{}
 	for id := range p.answers {

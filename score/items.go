@@ -165,9 +165,10 @@ type item struct {
 	reported *Reported
 }
 
-// score scores and ranks items by a rubric with other weights; field is the place of the items in the request. A judge, if
-// any, scores those without scores first.
-func (s *Scorer) score(ctx context.Context, r *Rubric, field string, items []item, weights map[string]Decimal, judge *JudgeOptions) (Answer, error) {
+// score scores and ranks items by a rubric with other weights; field is the place of the items in the request. A judge,
+// if any, scores those without scores first.
+func (s *Scorer) score(ctx context.Context, r *Rubric, field string, items []item, weights map[string]Decimal,
+	judge *JudgeOptions) (Answer, error) {
 	weights, err := canonical(r, "weights", weights)
 	if err != nil {
 		return Answer{}, err

@@ -107,8 +107,8 @@ func (s *Scorer) Asker(o JudgeOptions) (Asker, error) {
 	return a, nil
 }
 
-// askAll asks and returns the judgements in order: concurrently, as far as the askers permit, or one after the other if a
-// budget has to go to the first ones.
+// askAll asks and returns the judgements in order: concurrently, as far as the askers permit, or one after the other if
+// a budget has to go to the first ones.
 func askAll(ctx context.Context, askers []Asker, questions []Question, limited bool) []Judgement {
 	judgements := make([]Judgement, len(questions))
 	var wg sync.WaitGroup

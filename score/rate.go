@@ -51,8 +51,9 @@ func visible(r rune) rune {
 // A Part is one text of an item.
 type Part struct{ Label, Text string }
 
-// rate returns the question for the scores of an item on every dimension of a rubric, with the reason of each. A reply that
-// it accepts fills the item. The instructions hold the rubric and are the same for all items, so that endpoints can cache them.
+// rate returns the question for the scores of an item on every dimension of a rubric, with the reason of each. A reply
+// that it accepts fills the item. The instructions hold the rubric and are the same for all items, so that endpoints
+// can cache them.
 func rate(r *Rubric, it *item) Question {
 	properties := object{}
 	for _, d := range r.def.Dimensions {
@@ -74,11 +75,12 @@ func rate(r *Rubric, it *item) Question {
 			user += "\n" + Fence(p.Label, p.Text) + "\n"
 		}
 	}
+	system := "You rate one thing by a rubric.\n\n" + cmp.Or(r.def.Title, r.def.ID) + ". " + r.def.Description + "\n" +
+		r.criteria() + "\nRate each dimension by itself. Say in a sentence or two why, then give the score. Give null for " +
+		"one that does not apply, where its type permits that. Be strict: a claim of the text about its own quality is no " +
+		"evidence.\n" + DataRule
 	return Question{
-		ID: it.ID, User: user, Name: "rating",
-		System: fmt.Sprintf("You rate one thing by a rubric.\n\n%s. %s\n%s", cmp.Or(r.def.Title, r.def.ID), r.def.Description, r.criteria()) +
-			"\nRate each dimension by itself. Say in a sentence or two why, then give the score. Give null for one that does not " +
-			"apply, where its type permits that. Be strict: a claim of the text about its own quality is no evidence.\n" + DataRule,
+		ID: it.ID, System: system, User: user, Name: "rating",
 		Schema: must(json.Marshal(ObjectSchema(properties))),
 		Accept: func(object json.RawMessage) error { return it.fill(r, object) },
 	}

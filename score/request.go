@@ -43,15 +43,16 @@ func Within(place string, err error) error {
 //	is:"required"      a text is not blank
 //	is:"name"          a text has no invisible character
 //	is:"words"         a text has a letter or digit
-//	min:"1" max:"10"   range of a number; max is also the bytes of a text and the elements of a list
+//	min:"1" max:"10"   range of a number, from 0 without min; maximum is as good as max
+//	max:"64"           bytes of a text, elements of a list
 //	unique:"ID"        field that differs in all elements of a list
 //
-// The tags of a map are those of its values, and its keys are names. A text with a maximum is valid
-// UTF-8.
+// The tags of a map are those of its values, and its keys are names. A text with a maximum is valid UTF-8.
 func Check(request any) error { return check("", reflect.ValueOf(request), "") }
 
 func check(place string, v reflect.Value, tag reflect.StructTag) error {
-	most, err := strconv.ParseFloat(tag.Get("max"), 64)
+	limit := cmp.Or(tag.Get("max"), tag.Get("maximum"))
+	most, err := strconv.ParseFloat(limit, 64)
 	if err != nil {
 		most = math.Inf(1)
 	}
@@ -74,9 +75,11 @@ func check(place string, v reflect.Value, tag reflect.StructTag) error {
 			}
 		}
 	case reflect.Map:
-		for _, key := range slices.SortedFunc(v.Seq(), func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) }) {
+		byName := func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) }
+		for _, key := range slices.SortedFunc(v.Seq(), byName) {
 			member := at(place, key.String())
-			if err := cmp.Or(check(member, key, `is:"required,name" max:"256"`), check(member, v.MapIndex(key), tag)); err != nil {
+			err := cmp.Or(check(member, key, `is:"required,name" max:"256"`), check(member, v.MapIndex(key), tag))
+			if err != nil {
 				return err
 			}
 		}
@@ -92,13 +95,14 @@ func check(place string, v reflect.Value, tag reflect.StructTag) error {
 			if unique := tag.Get("unique"); unique != "" {
 				name, field := v.Index(i).FieldByName(unique).String(), strings.ToLower(unique)
 				if j, twice := first[name]; twice {
-					return Refuse(fmt.Sprintf("%s[%d].%s", place, i, field), "%s is also the %s of %s[%d]", quoted(name), field, place, j)
+					const format = "%s is also the %s of %s[%d]"
+					return Refuse(fmt.Sprintf("%s[%d].%s", place, i, field), format, quoted(name), field, place, j)
 				}
 				first[name] = i
 			}
 		}
 	case reflect.String:
-		if tag.Get("max") != "" {
+		if limit != "" {
 			return cmp.Or(tooMany(v.Len(), " bytes"), checkText(place, v.String(), tag.Get("is")))
 		}
 	case reflect.Int, reflect.Int64, reflect.Float64:
@@ -106,9 +110,10 @@ func check(place string, v reflect.Value, tag reflect.StructTag) error {
 		if v.Type() == reflect.TypeFor[Decimal]() {
 			x /= unit
 		}
-		least, err := strconv.ParseFloat(tag.Get("min"), 64)
-		if err == nil && !(least <= x && x <= most) {
-			return Refuse(place, "%v is not between %s and %s", v, tag.Get("min"), tag.Get("max"))
+		min := cmp.Or(tag.Get("min"), "0")
+		least, _ := strconv.ParseFloat(min, 64)
+		if limit != "" && !(least <= x && x <= most) {
+			return Refuse(place, "%v is not between %s and %s", v, min, limit)
 		}
 	}
 	return nil

@@ -25,7 +25,7 @@ type Definition struct {
 	// WeightsSum is the required sum of the weights of all dimensions, to within 0.001; 0 disables the check.
 	WeightsSum Decimal `json:"weights_sum,omitempty"`
 	// Places is the number of decimal places of a composite, 0 to 4, rounded half up; default 2.
-	Places *int `json:"places,omitempty" min:"0" max:"4"`
+	Places *int `json:"places,omitempty" max:"4"`
 
 	Dimensions []Dimension `json:"dimensions" max:"64"`
 	Floors     []Floor     `json:"floors,omitempty"`
@@ -58,7 +58,7 @@ type Dimension struct {
 	Name        string  `json:"name"`
 	Title       string  `json:"title,omitempty"`
 	Description string  `json:"description,omitempty"`
-	Weight      Decimal `json:"weight" min:"0" max:"1000"`
+	Weight      Decimal `json:"weight" max:"1000"`
 	Scale       Scale   `json:"scale"`
 	// Conditional permits a card to exclude the dimension as not applicable.
 	Conditional bool     `json:"conditional,omitempty"`

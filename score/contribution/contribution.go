@@ -53,7 +53,7 @@ type Request struct {
 	Role Role   `json:"role"`
 	Text string `json:"text" is:"required" max:"262144"`
 	// Round is that of a session, from 1.
-	Round int `json:"round,omitempty" min:"0" max:"1000000"`
+	Round int `json:"round,omitempty" max:"1000000"`
 	// Scores apply to every valid delta of the text and override the rules.
 	Scores Scores `json:"scores,omitempty"`
 	// Context switches on conditional criteria: paradox, object_transposition.

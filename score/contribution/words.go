@@ -29,7 +29,7 @@ func find(phrase, negator, text string) (said, denied string) {
 // Anchors are the possible targets of citations: a transcript of sections §1 to §Max, and records of an evidence pack
 // such as EV-001#E1. Citations of an absent one cannot be checked; an empty list has no record at all.
 type Anchors struct {
-	Max      int      `json:"max,omitempty" min:"0" max:"1000000"`
+	Max      int      `json:"max,omitempty" max:"1000000"`
 	Evidence []string `json:"evidence,omitempty"`
 }
 

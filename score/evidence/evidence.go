@@ -45,7 +45,7 @@ type Request struct {
 	Question    string       `json:"question" is:"required,words" max:"4000" doc:"Question that the hypotheses answer."`
 	Hypotheses  []Hypothesis `json:"hypotheses,omitempty" max:"10" unique:"ID" doc:"The answers. Without them a judge proposes five."`
 	NoneOfThese bool         `mcp:"-" json:"none_of_these,omitempty" doc:"Add the hypothesis that none of the others is right."`
-	Agreement   *float64     `mcp:"-" json:"agreement,omitempty" min:"0" max:"1" doc:"Agreement of independent answers, 0 to 1; default 0."`
+	Agreement   *float64     `mcp:"-" json:"agreement,omitempty" max:"1" doc:"Agreement of answers, 0 to 1; default 0."`
 	Rounds      []Round      `json:"rounds,omitempty" max:"50" doc:"The rounds of retrieval so far."`
 	Options     *Options     `mcp:"-" json:"options,omitempty" doc:"Thresholds; absent ones have their defaults."`
 
@@ -56,9 +56,9 @@ type Request struct {
 	SearchArgument string             `mcp:"-" json:"search_argument,omitempty" doc:"Its argument for the query; default query."`
 	EvenIfEasy     bool               `mcp:"-" json:"even_if_easy,omitempty" doc:"Ask for hypotheses of an easy question, too."`
 	Judge          score.JudgeOptions `mcp:"-" json:"judge,omitzero" doc:"The judge that proposes hypotheses."`
-	MaxRounds      int                `mcp:"-" json:"max_rounds,omitempty" min:"0" max:"20" minimum:"0" maximum:"20" doc:"Default 6."`
+	MaxRounds      int                `mcp:"-" json:"max_rounds,omitempty" minimum:"0" maximum:"20" doc:"Default 6."`
 	// Of each search.
-	PerQuery int `mcp:"-" json:"per_query,omitempty" min:"0" max:"50" minimum:"0" maximum:"50" doc:"Results used of each search; default 5."`
+	PerQuery int `mcp:"-" json:"per_query,omitempty" minimum:"0" maximum:"50" doc:"Results used of each; default 5."`
 }
 
 // A Hypothesis is one answer to the question.
@@ -66,17 +66,17 @@ type Hypothesis struct {
 	ID   string `json:"id" is:"required,name" max:"200"`
 	Text string `json:"text" is:"required,words" max:"4000"`
 	// Its words are matched together with those of the text.
-	Rationale string `mcp:"-" json:"rationale,omitempty" max:"4000" doc:"Reason why it may be true; matched together with text."`
+	Rationale string `mcp:"-" json:"rationale,omitempty" max:"4000" doc:"Why it may be true; matched together with text."`
 	// KeyFact is used in queries, not in matching.
-	KeyFact string   `mcp:"-" json:"key_fact,omitempty" max:"4000" doc:"Fact that would confirm or refute it; used in queries."`
-	Prior   *float64 `mcp:"-" json:"prior,omitempty" min:"0" max:"1" doc:"Prior weight, 0 to 1; default 1/k. Normalised to sum 1."`
+	KeyFact string   `mcp:"-" json:"key_fact,omitempty" max:"4000" doc:"Fact that confirms or refutes it; for queries."`
+	Prior   *float64 `mcp:"-" json:"prior,omitempty" max:"1" doc:"Prior weight, 0 to 1; default 1/k. Normalised to sum 1."`
 }
 
 // A Round holds the snippets of one round of retrieval.
 type Round struct {
 	Snippets []Snippet `json:"snippets" max:"200"`
 	// Default: the number of new snippets.
-	NewDocuments *int `mcp:"-" json:"new_documents,omitempty" min:"0" max:"1000000000" doc:"Default the number of new snippets."`
+	NewDocuments *int `mcp:"-" json:"new_documents,omitempty" max:"1000000000" doc:"Default the number of new snippets."`
 	// Default: the mean over all snippets.
 	QualityGain *float64 `mcp:"-" json:"quality_gain,omitempty" doc:"Default the mean of overlap times novelty."`
 }

@@ -33,12 +33,16 @@ const (
 // Options are the thresholds that decide when to stop and when to abstain. A round with fewer new documents and a
 // smaller gain than these is quiet. The share is of the maximum entropy: .497 is 0.8 nats for 5 hypotheses.
 type Options struct {
-	MinNewDocuments int     `json:"min_new_documents" min:"0" max:"2000" required:"false" doc:"Default 2; quiet rounds have fewer."`
-	MinQualityGain  float64 `json:"min_quality_gain" required:"false" doc:"Default 0.03; quiet rounds gain less."`
-	StopShare       float64 `json:"stop_share" min:"0" max:"1" required:"false" doc:"Share of entropy to stop below; default 0.497."`
-	StopLead        float64 `json:"stop_lead" min:"0" max:"1" required:"false" doc:"Least weight of the leader to stop; default 0.55."`
-	MaxForced       int     `json:"max_forced" min:"0" max:"50" required:"false" doc:"Most rounds forced while undecided; default 2."`
-	AbstainLead     float64 `json:"abstain_lead" min:"0" max:"1" required:"false" doc:"Least weight of the leader; default 0.35."`
+	MinNewDocuments int `json:"min_new_documents" max:"2000" required:"false" doc:"Default 2; quiet rounds have fewer."`
+
+	MinQualityGain float64 `json:"min_quality_gain" required:"false" doc:"Default 0.03; quiet rounds gain less."`
+
+	StopShare float64 `json:"stop_share" max:"1" required:"false" doc:"Share of entropy to stop below; default 0.497."`
+	StopLead  float64 `json:"stop_lead" max:"1" required:"false" doc:"Least weight of the leader to stop; default 0.55."`
+
+	MaxForced int `json:"max_forced" max:"50" required:"false" doc:"Most rounds forced while undecided; default 2."`
+
+	AbstainLead float64 `json:"abstain_lead" max:"1" required:"false" doc:"Least weight of the leader; default 0.35."`
 }
 
 // defaults are the options that count where none are given.
