@@ -223,27 +223,6 @@ func TestTimeoutIsNoRefusal(t *testing.T) {
 	assert.Equal(t, Cancelled, client(t, s).Ask(ctx, ask).Outcome)
 }
 
-func TestRetriesHearRetryAfter(t *testing.T) {
-	s := serve(t, func(n int, w http.ResponseWriter, _ request) {
-		switch n {
-		case 1:
-			w.Header().Set("Retry-After", "1")
-			fault(w, 429, "slow down")
-		case 2:
-			hangUp(w)
-		case 3:
-			fault(w, 500, "oops")
-		default:
-			say(w, `{"score":3}`)
-		}
-	})
-	begin := time.Now()
-	a := client(t, s).Ask(t.Context(), ask)
-	assert.Equal(t, Answered, a.Outcome)
-	assert.Equal(t, 4, a.Attempts)
-	assert.GreaterOrEqual(t, time.Since(begin), time.Second)
-}
-
 // A reply that does not fit goes back once, with what is wrong.
 func TestRepair(t *testing.T) {
 	s := serve(t, func(n int, w http.ResponseWriter, _ request) {

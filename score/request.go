@@ -110,10 +110,10 @@ func check(place string, v reflect.Value, tag reflect.StructTag) error {
 		if v.Type() == reflect.TypeFor[Decimal]() {
 			x /= unit
 		}
-		min := cmp.Or(tag.Get("min"), "0")
-		least, _ := strconv.ParseFloat(min, 64)
+		from := cmp.Or(tag.Get("min"), "0")
+		least, _ := strconv.ParseFloat(from, 64)
 		if limit != "" && !(least <= x && x <= most) {
-			return Refuse(place, "%v is not between %s and %s", v, min, limit)
+			return Refuse(place, "%v is not between %s and %s", v, from, limit)
 		}
 	}
 	return nil
