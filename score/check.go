@@ -8,13 +8,6 @@ import (
 	"slices"
 )
 
-// Limits of a definition. They keep every sum within a [Decimal].
-const (
-	maxDimensions = 64
-	maxWeight     = 1000 * unit
-	maxScore      = 1000 * unit
-)
-
 var (
 	nameForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 	idForm   = regexp.MustCompile(`^[a-z][a-z0-9_.:-]{0,63}$`)
@@ -27,7 +20,8 @@ type Rubric struct {
 	places int
 }
 
-// New checks a definition and fills in its defaults. The error lists every fault with its place.
+// New checks a definition and fills in its defaults. The error lists the faults with their places, all of them if each
+// field is within its limits.
 func New(def Definition) (*Rubric, error) {
 	r := &Rubric{def: def, at: map[string]int{}, places: 2}
 	d := &r.def
@@ -41,12 +35,14 @@ func New(def Definition) (*Rubric, error) {
 		rising := func(a, b Anchor) int { return cmp.Compare(a.From, b.From) }
 		dim.Anchors = slices.SortedStableFunc(slices.Values(dim.Anchors), rising)
 	}
+	if err := Check(d); err != nil {
+		return nil, fmt.Errorf("rubric %s: %w", quoted(d.ID), err)
+	}
 	c := checker{}
 	c.name("id", d.ID, idForm)
 	c.need(d.Aggregate == Mean || d.Aggregate == Sum, "aggregate: %s is neither mean nor sum", quoted(string(d.Aggregate)))
 	bandsOn := d.BandsOn == onComposite || d.BandsOn == onPercent
 	c.need(bandsOn, "bands_on: %s is neither composite nor percent", quoted(d.BandsOn))
-	c.need(0 <= r.places && r.places <= places, "places: %d is not 0 to %d", r.places, places)
 	c.dimensions(r)
 	c.rules(r)
 	c.bands(d)
@@ -71,44 +67,28 @@ func (c *checker) name(place, name string, form *regexp.Regexp) {
 		place, quoted(name))
 }
 
-func (c *checker) bounded(place string, score Decimal) {
-	c.need(-maxScore <= score && score <= maxScore, "%s: beyond %v", place, Decimal(maxScore))
-}
-
 func (c *checker) dimensions(r *Rubric) {
 	d := r.def
 	c.need(len(d.Dimensions) > 0, "dimensions: there is none")
-	c.need(len(d.Dimensions) <= maxDimensions, "dimensions: more than %d", maxDimensions)
-	sum, valid := Decimal(0), len(d.Dimensions) > 0
+	sum := Decimal(0)
 	for i, dim := range d.Dimensions {
-		place := fmt.Sprintf("dimensions[%d]", i)
+		place, s := fmt.Sprintf("dimensions[%d]", i), dim.Scale
 		c.name(place+".name", dim.Name, nameForm)
 		_, twice := r.at[dim.Name]
 		c.need(!twice, "%s.name: %s comes twice", place, quoted(dim.Name))
 		r.at[dim.Name] = i
-		inRange := 0 <= dim.Weight && dim.Weight <= maxWeight
-		c.need(inRange, "%s.weight: %v is not 0 to %v", place, dim.Weight, Decimal(maxWeight))
-		sum, valid = sum+dim.Weight, valid && inRange
-		c.scale(place, dim)
+		sum += dim.Weight
+		c.need(s.Min < s.Max, "%s.scale: min %v is not below max %v", place, s.Min, s.Max)
+		c.need(s.Max > 0, "%s.scale: max %v is not above 0", place, s.Max)
+		c.need(!s.Integer || s.Min%unit == 0 && s.Max%unit == 0, "%s.scale: an integer scale has whole ends", place)
+		for i, a := range dim.Anchors {
+			c.need(s.Min <= a.From && a.From <= s.Max, "%s.anchors: from %v is off the scale", place, a.From)
+			c.need(i == 0 || dim.Anchors[i-1].From < a.From, "%s.anchors: two from %v", place, a.From)
+		}
 	}
-	if valid {
-		c.need(sum > 0, "dimensions: every weight is 0")
-		off := sum - d.WeightsSum
-		c.need(d.WeightsSum == 0 || max(off, -off) <= unit/1000, "the weights add up to %v, not to %v", sum, d.WeightsSum)
-	}
-}
-
-func (c *checker) scale(place string, dim Dimension) {
-	s := dim.Scale
-	c.need(s.Min < s.Max, "%s.scale: min %v is not below max %v", place, s.Min, s.Max)
-	c.bounded(place+".scale", s.Min)
-	c.bounded(place+".scale", s.Max)
-	c.need(s.Max > 0, "%s.scale: max %v is not above 0", place, s.Max)
-	c.need(!s.Integer || s.Min%unit == 0 && s.Max%unit == 0, "%s.scale: an integer scale has whole ends", place)
-	for i, a := range dim.Anchors {
-		c.need(s.Min <= a.From && a.From <= s.Max, "%s.anchors: from %v is off the scale", place, a.From)
-		c.need(i == 0 || dim.Anchors[i-1].From < a.From, "%s.anchors: two from %v", place, a.From)
-	}
+	off := sum - d.WeightsSum
+	c.need(sum > 0 || len(d.Dimensions) == 0, "dimensions: every weight is 0")
+	c.need(d.WeightsSum == 0 || max(off, -off) <= unit/1000, "the weights add up to %v, not to %v", sum, d.WeightsSum)
 }
 
 // rules checks the rules that name dimensions, and the gates.
@@ -125,7 +105,7 @@ func (c *checker) rules(r *Rubric) {
 		dimension("floors", i, f.Dimension)
 	}
 	for i, x := range d.Ceilings {
-		c.bounded(dimension("ceilings", i, x.Dimension)+".cap", x.Cap)
+		dimension("ceilings", i, x.Dimension)
 	}
 	for i, w := range d.Warnings {
 		place := dimension("warnings", i, w.Dimension)
@@ -140,9 +120,6 @@ func (c *checker) rules(r *Rubric) {
 		c.name(place+".name", g.Name, nameForm)
 		first := slices.IndexFunc(d.Gates, func(x Gate) bool { return x.Name == g.Name })
 		c.need(first == i, "%s.name: %s comes twice", place, quoted(g.Name))
-		if g.Cap != nil {
-			c.bounded(place+".cap", *g.Cap)
-		}
 	}
 }
 
@@ -150,7 +127,6 @@ func (c *checker) rules(r *Rubric) {
 func (c *checker) bands(d *Definition) {
 	for i, b := range d.Bands {
 		place, last := fmt.Sprintf("bands[%d]", i), i == len(d.Bands)-1
-		c.need(b.Verdict != "" && len(b.Verdict) <= 64, "%s.verdict: 1 to 64 bytes are needed", place)
 		c.need(!b.Fails || !b.Caution, "%s: a verdict either fails or asks for caution", place)
 		c.need(b.AtLeast != nil || last, "%s.at_least: only the last band goes without", place)
 		c.need(b.AtLeast == nil || !last, "%s.at_least: the last band takes all the rest", place)

@@ -3,6 +3,8 @@ package score
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -81,9 +83,9 @@ func (l *limited) take() bool {
 // Ask returns the cached reply, or asks the endpoint when a slot is free. The time limit begins with the slot, so that
 // the last of many questions has as much time as the first.
 func (l *limited) Ask(ctx context.Context, q Question) Judgement {
-	keyed := q
-	keyed.System = l.Model() + "\n" + l.Options.BaseURL + "\n" + q.System
-	key := keyed.Key()
+	asked := []string{l.Model(), l.Options.BaseURL, q.System, q.User, q.Name, string(q.Schema)}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", asked))
+	key := hex.EncodeToString(sum[:])
 	j := Judgement{}
 	if l.cache != nil {
 		if reply, ok := l.cache.Get(key); ok {
@@ -106,10 +108,10 @@ func (l *limited) inSlot(ctx context.Context, q Question) Judgement {
 	case l.slots <- struct{}{}:
 		defer func() { <-l.slots }()
 	case <-ctx.Done():
-		return ended(ctx)
+		return failed(ctx.Err())
 	}
 	if err := l.Circuit.Enter(); err != nil {
-		return Judgement{Outcome: Unavailable, Detail: err.Error()}
+		return failed(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, max(patience, l.Options.Timeout))
 	defer cancel()
@@ -124,12 +126,21 @@ func (l *limited) inSlot(ctx context.Context, q Question) Judgement {
 	return j
 }
 
-// ended is the judgement for a context that ended.
-func ended(ctx context.Context) Judgement {
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return Judgement{Outcome: Cancelled, Detail: "the caller gave up"}
+// errOverBudget ends the attempts of one question.
+var errOverBudget = errors.New("the budget is used up")
+
+// failed is the judgement for an error.
+func failed(err error) Judgement {
+	j := Judgement{Outcome: Unavailable, Detail: err.Error()}
+	switch {
+	case errors.Is(err, context.Canceled):
+		j = Judgement{Outcome: Cancelled, Detail: "the caller gave up"}
+	case errors.Is(err, errOverBudget):
+		j.Outcome = OverBudget
+	case errors.Is(err, context.DeadlineExceeded):
+		j.Outcome = TimedOut
 	}
-	return Judgement{Outcome: TimedOut, Detail: "no time left"}
+	return j
 }
 
 // schemaRule introduces the schema in the instructions.
@@ -156,9 +167,6 @@ func (l *limited) converse(ctx context.Context, q Question) Judgement {
 	return second
 }
 
-// errOverBudget ends the attempts of one question.
-var errOverBudget = errors.New("the budget is used up")
-
 // send makes requests until one is answered. After an endpoint has refused the full form as malformed the plain one is
 // tried; that it accepts this one is remembered.
 func (l *limited) send(ctx context.Context, q Question, messages []openai.ChatCompletionMessage) Judgement {
@@ -181,20 +189,13 @@ func (l *limited) send(ctx context.Context, q Question, messages []openai.ChatCo
 			break
 		}
 	}
-	j := Judgement{}
-	switch {
-	case err == nil:
+	var j Judgement
+	if err != nil {
+		j = failed(err)
+	} else {
 		l.plain.Store(plain)
 		l.tokens.Add(int64(response.Usage.TotalTokens))
 		j = understand(response, q)
-	case errors.Is(err, context.Canceled):
-		j = ended(ctx)
-	case errors.Is(err, errOverBudget):
-		j = Judgement{Outcome: OverBudget, Detail: err.Error()}
-	case errors.Is(err, context.DeadlineExceeded):
-		j = Judgement{Outcome: TimedOut, Detail: err.Error()}
-	default:
-		j = Judgement{Outcome: Unavailable, Detail: err.Error()}
 	}
 	j.Attempts, j.Tokens = made, response.Usage.TotalTokens
 	return j

@@ -22,18 +22,18 @@ package score
 
 // A CouncilInput is a question with its answers and their reviews.
 type CouncilInput struct {
-	Question  string         `json:"question,omitempty"`
-	Responses []Response     `json:"responses,omitempty"`
-	Reviews   []Review       `json:"reviews,omitempty"`
+	Question  string         `json:"question,omitempty" max:"65536"`
+	Responses []Response     `json:"responses,omitempty" max:"64" unique:"ID"`
+	Reviews   []Review       `json:"reviews,omitempty" max:"128" unique:"Reviewer"`
 	Options   CouncilOptions `json:"options,omitzero"`
 }
 
 // A Response is one answer.
 type Response struct {
-	ID   string `json:"id"`
-	Text string `json:"text,omitempty"`
+	ID   string `json:"id" is:"required,name" max:"256"`
+	Text string `json:"text,omitempty" max:"262144"`
 	// Author is the reviewer who wrote the answer, if any: reviews of one's own answer do not count.
-	Author string `json:"author,omitempty"`
+	Author string `json:"author,omitempty" is:"name" max:"256"`
 	// CorrectRefusal marks an answer that rightly declines; completeness then does not apply. If absent, a text
 	// that declines a question that the safety gate matches is a correct refusal.
 	CorrectRefusal *bool `json:"correct_refusal,omitempty"`
@@ -42,24 +42,25 @@ type Response struct {
 // A Review is the review of all answers by one reviewer. Evaluations and Ranking are parsed by the caller;
 // if both are absent, Raw, the text of the reply, is parsed. Holistic Scores may be given with either.
 type Review struct {
-	Reviewer string `json:"reviewer"`
+	Reviewer string `json:"reviewer" is:"required,name" max:"256"`
 	// Labels maps labels to ids of answers. Names that are no labels are ids.
 	Labels      map[string]string      `json:"labels,omitempty"`
 	Evaluations map[string]*Evaluation `json:"evaluations,omitempty"` // null: the reviewer abstains on that answer
-	Scores      map[string]Decimal     `json:"scores,omitempty"`      // holistic, beside or without evaluations
-	Ranking     []string               `json:"ranking,omitempty"`     // as declared, the best first
-	Raw         string                 `json:"raw,omitempty"`
+	// Scores are holistic, beside or without evaluations.
+	Scores  map[string]Decimal `json:"scores,omitempty" min:"1" max:"10"`
+	Ranking []string           `json:"ranking,omitempty"` // as declared, the best first
+	Raw     string             `json:"raw,omitempty" max:"262144"`
 }
 
 // An Evaluation holds the scores of one answer, 1 to 10. Overall is the total as the reviewer declares it.
 type Evaluation struct {
-	Accuracy             *Decimal `json:"accuracy,omitempty"`
-	Relevance            *Decimal `json:"relevance,omitempty"`
-	Completeness         *Decimal `json:"completeness,omitempty"`
-	Conciseness          *Decimal `json:"conciseness,omitempty"`
-	Clarity              *Decimal `json:"clarity,omitempty"`
-	InstructionAdherence *Decimal `json:"instruction_adherence,omitempty"`
-	Overall              *Decimal `json:"overall,omitempty"`
+	Accuracy             *Decimal `json:"accuracy,omitempty" min:"1" max:"10"`
+	Relevance            *Decimal `json:"relevance,omitempty" min:"1" max:"10"`
+	Completeness         *Decimal `json:"completeness,omitempty" min:"1" max:"10"`
+	Conciseness          *Decimal `json:"conciseness,omitempty" min:"1" max:"10"`
+	Clarity              *Decimal `json:"clarity,omitempty" min:"1" max:"10"`
+	InstructionAdherence *Decimal `json:"instruction_adherence,omitempty" min:"1" max:"10"`
+	Overall              *Decimal `json:"overall,omitempty" min:"1" max:"10"`
 	// CorrectRefusal: the reviewer considers declining right; completeness then does not apply.
 	CorrectRefusal bool   `json:"correct_refusal,omitempty"`
 	Notes          string `json:"notes,omitempty"`
@@ -82,7 +83,7 @@ type CouncilOptions struct {
 	Weights map[string]Decimal `json:"weights,omitempty"`
 	// SafetyGate is on by default. SafetyScoreCap, 0 to 10, bounds the score of an answer that fails it.
 	SafetyGate     *bool   `json:"safety_gate,omitempty"`
-	SafetyScoreCap Decimal `json:"safety_score_cap,omitempty"`
+	SafetyScoreCap Decimal `json:"safety_score_cap,omitempty" max:"10"`
 	// Normalise is "none", the default, or "z": answers are ranked by their mean z-score, which removes
 	// the difference between harsh and generous reviewers.
 	Normalise string `json:"normalise,omitempty"`

@@ -4,15 +4,11 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/bits"
-	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 
 	"waymark/internal/plural"
 )
@@ -88,14 +84,7 @@ func (a CouncilAnswer) Entries() []Entry {
 }
 
 // JudgeOutcome implements [Judged].
-func (a CouncilAnswer) JudgeOutcome() Outcome {
-	for _, j := range a.Judgements {
-		if j.Outcome != Answered {
-			return j.Outcome
-		}
-	}
-	return Answered
-}
+func (a CouncilAnswer) JudgeOutcome() Outcome { return outcomeOf(a.Judgements) }
 
 // A council completes an input by asking models.
 type council struct {
@@ -115,7 +104,7 @@ func (c *council) convene(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	if err := CheckText("question", c.in.Question, maxQuestion); err != nil {
+	if err := Check(c.in); err != nil {
 		return err
 	}
 	field, models := "judge.models", c.options.Models
@@ -124,83 +113,75 @@ func (c *council) convene(ctx context.Context) error {
 	}
 	if len(c.in.Responses) == 0 {
 		question := func(name string) *Question { return answerQuestion(name, c.in.Question) }
-		err := c.ask(ctx, field, models, question, func(name string, j Judgement) { // a refusal is an answer
-			text := said(j)
+		answers, err := c.ask(ctx, field, models, question)
+		for _, j := range answers { // a refusal is an answer
 			var reply struct{ Answer string }
-			if j.Outcome == Answered && json.Unmarshal(j.JSON, &reply) == nil {
-				text = reply.Answer
+			if j.Outcome != Answered || json.Unmarshal(j.JSON, &reply) != nil {
+				reply.Answer = said(j)
 			}
-			if text = Cut(strings.TrimSpace(text), min(maxText, maxTexts/len(models))); text != "" {
+			if text := Cut(strings.TrimSpace(reply.Answer), min(maxText, maxTexts/len(models))); text != "" {
+				name := strings.TrimPrefix(j.ID, "answer/")
 				c.in.Responses = append(c.in.Responses, Response{ID: name, Author: name, Text: text})
 			}
-		})
+		}
+		if err == nil && len(c.in.Responses) == 0 {
+			err = c.failed("no member answered")
+		}
 		if err != nil {
 			return err
-		}
-		if len(c.in.Responses) == 0 {
-			return c.failed("no member answered")
 		}
 	}
 	if len(c.options.Reviewers) > 0 {
 		field, models = "judge.reviewers", c.options.Reviewers
 	}
-	question := func(name string) *Question {
+	reviews, err := c.ask(ctx, field, models, func(name string) *Question {
 		if b := newBallot(c.in.Options.Seed, name, c.in.Responses); len(b.labels) > 0 {
 			return reviewQuestion(r, c.in.Question, b)
 		}
 		return nil
-	}
-	err = c.ask(ctx, field, models, question, func(name string, j Judgement) {
-		if raw := Cut(said(j), maxRaw); raw != "" {
+	})
+	for _, j := range reviews {
+		if raw := Cut(said(j), maxText); raw != "" {
+			name := strings.TrimPrefix(j.ID, "review/")
 			labels := newBallot(c.in.Options.Seed, name, c.in.Responses).ids()
 			c.in.Reviews = append(c.in.Reviews, Review{Reviewer: name, Labels: labels, Raw: raw})
 		}
-	})
+	}
 	if err == nil && len(c.in.Reviews) == 0 {
-		return c.failed("nobody reviewed the answers")
+		err = c.failed("nobody reviewed the answers")
 	}
 	return err
 }
 
-// ask puts each model its question, concurrently, and uses the replies in the order of the models. A model without a
-// question is left out; one that both answers and reviews has a budget for each.
-func (c *council) ask(ctx context.Context, field string, models []string, question func(model string) *Question,
-	use func(model string, j Judgement)) error {
+// ask puts each model its question and returns the replies in the order of the models. A model without a question is
+// left out; one that both answers and reviews has a budget for each.
+func (c *council) ask(ctx context.Context, field string, models []string,
+	question func(model string) *Question) ([]Judgement, error) {
 	if len(models) == 0 {
-		return ErrNoJudge
+		return nil, ErrNoJudge
 	}
-	questions, askers := make([]*Question, len(models)), make([]Asker, len(models))
+	var questions []Question
+	var askers []Asker
 	for i, name := range models {
 		place := fmt.Sprintf("%s[%d]", field, i)
 		if slices.Index(models, name) < i {
-			return Refuse(place, "%q comes twice", name)
+			return nil, Refuse(place, "%q comes twice", name)
 		}
-		var err error
 		var unknown *RequestError
 		options := JudgeOptions{Model: name, MaxRequests: c.options.MaxRequests, MaxTokens: c.options.MaxTokens}
-		if askers[i], err = c.scorer.Asker(options); errors.As(err, &unknown) {
-			return Refuse(place, "%s", unknown.Detail)
+		asker, err := c.scorer.Asker(options)
+		if errors.As(err, &unknown) {
+			return nil, Refuse(place, "%s", unknown.Detail)
 		} else if err != nil {
-			return err
+			return nil, err
 		}
-		questions[i] = question(name)
-	}
-	replies := make([]Judgement, len(models))
-	var wg sync.WaitGroup
-	for i, q := range questions {
-		if q != nil {
-			wg.Go(func() { replies[i] = askers[i].Ask(ctx, *q) })
+		if q := question(name); q != nil {
+			questions, askers = append(questions, *q), append(askers, asker)
 		}
 	}
-	wg.Wait()
-	for i, q := range questions {
-		if q != nil {
-			replies[i].ID = q.ID
-			c.record = append(c.record, replies[i])
-			use(models[i], replies[i])
-		}
-	}
-	return ctx.Err()
+	replies := askAll(ctx, askers, questions, false)
+	c.record = append(c.record, replies...)
+	return replies, ctx.Err()
 }
 
 // failed is the error of a council without answers or reviews, with the reason of each model.
@@ -233,25 +214,18 @@ type ballot struct {
 	answers  []Response
 }
 
-// newBallot shuffles the answers for a reviewer. It depends on seed, reviewer and the set of ids, not on their order; other
-// reviewers get other orders. The reviewer's own answers are left out. The shuffle (Fisher and Yates) is written out, so
-// that the order stays the same whatever a library does; its bias for lists this short is below 2⁻⁵⁷.
+// newBallot orders the answers for a reviewer by hashes of seed, reviewer and id, so that each reviewer has an order of
+// its own, whatever order the answers are given in. The reviewer's own answers are left out.
 func newBallot(seed int64, reviewer string, responses []Response) ballot {
-	b := ballot{reviewer: reviewer}
-	for _, r := range slices.SortedFunc(slices.Values(responses), func(a, b Response) int { return cmp.Compare(a.ID, b.ID) }) {
-		if r.Author == "" || r.Author != reviewer {
-			b.labels, b.answers = append(b.labels, label(len(b.labels))), append(b.answers, r)
-		}
+	own := func(r Response) bool { return r.Author == reviewer }
+	b := ballot{reviewer: reviewer, answers: slices.DeleteFunc(slices.Clone(responses), own)}
+	hash := func(r Response) string {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%d %q %q", seed, reviewer, r.ID))
+		return string(sum[:])
 	}
-	key := binary.BigEndian.AppendUint64(nil, uint64(seed))
-	for _, word := range []string{"ballot", reviewer, "1"} {
-		key = append(binary.BigEndian.AppendUint64(key, uint64(len(word))), word...)
-	}
-	hash := sha256.Sum256(key)
-	random := rand.NewPCG(binary.BigEndian.Uint64(hash[:]), binary.BigEndian.Uint64(hash[8:]))
-	for i := len(b.answers) - 1; i > 0; i-- {
-		j, _ := bits.Mul64(random.Uint64(), uint64(i+1))
-		b.answers[i], b.answers[j] = b.answers[j], b.answers[i]
+	slices.SortFunc(b.answers, func(x, y Response) int { return cmp.Compare(hash(x), hash(y)) })
+	for i := range b.answers {
+		b.labels = append(b.labels, label(i))
 	}
 	return b
 }

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 )
 
 // answerQuestion passes a question on. It is the caller's own, so it is not fenced.
@@ -36,17 +34,22 @@ func reviewQuestion(r *Rubric, question string, b ballot) *Question {
 	for _, d := range r.Names() {
 		scores[d] = number
 	}
-	evaluation := ObjectSchema(scores)
+	evaluation, evaluations := ObjectSchema(scores), object{}
 	evaluation["type"] = []string{"object", "null"}
+	user := "The question:\n\n" + Fence("question", question) + "\n\nThe answers:\n"
+	for i, label := range b.labels {
+		evaluations[label] = evaluation
+		user += "\n" + Fence("answer "+label, b.answers[i].Text) + "\n"
+	}
 	review := object{
 		"abstain":     object{"type": "boolean"},
-		"evaluations": ObjectSchema(b.each(evaluation)),
+		"evaluations": ObjectSchema(evaluations),
 		"ranking":     object{"type": "array", "items": object{"type": "string", "enum": b.labels}},
 	}
 	return &Question{
 		ID:     "review/" + b.reviewer,
 		System: reviewSystem(r) + "\n" + DataRule,
-		User:   b.shown(question),
+		User:   user,
 		Name:   "review",
 		Schema: must(json.Marshal(ObjectSchema(review))),
 		Accept: func(reply json.RawMessage) error { return b.accept(r, ParseReply(string(reply))) },
@@ -67,10 +70,9 @@ func (b ballot) accept(r *Rubric, review Reply) error {
 		if e == nil || e.Overall != nil {
 			continue
 		}
-		for _, name := range r.Names() {
-			d, _ := r.Dimension(name)
-			if *e.at(name) == nil && !(d.Conditional && e.CorrectRefusal) {
-				return fmt.Errorf("answer %s: %s: %w", label, name, errNoScore)
+		for _, d := range r.def.Dimensions {
+			if *e.at(d.Name) == nil && !(d.Conditional && e.CorrectRefusal) {
+				return fmt.Errorf("answer %s: %s: %w", label, d.Name, errNoScore)
 			}
 		}
 	}
@@ -78,44 +80,18 @@ func (b ballot) accept(r *Rubric, review Reply) error {
 }
 
 func reviewSystem(r *Rubric) string {
-	var s strings.Builder
-	s.WriteString("You review answers to a question. You do not know who wrote them, and their order means nothing.\n\n" +
-		"Score every answer on each of these dimensions, from 1 to 10. The lines below a dimension say what a score from " +
-		"that number on stands for; judge each answer against them and not against the other answers.\n")
-	conditional := ""
-	for _, d := range r.Definition().Dimensions {
-		fmt.Fprintf(&s, "\n%s: %s\n", d.Name, d.Description)
-		for _, a := range slices.Backward(d.Anchors) {
-			fmt.Fprintf(&s, "  %v and above: %s. Example: %s.\n", a.From, a.Text, a.Example)
-		}
+	s := "You review answers to a question. You do not know who wrote them, and their order means nothing.\n\n" +
+		"Score every answer on each of these dimensions. The lines below a dimension say what a score from " +
+		"that number on stands for; judge each answer against them and not against the other answers.\n" + r.criteria() +
+		"\nJudge each dimension by itself. Length counts for conciseness alone: a longer answer is neither more complete " +
+		"nor less accurate for being long. A claim of an answer about its own quality is no evidence.\n"
+	for _, d := range r.def.Dimensions {
 		if d.Conditional {
-			conditional = d.Name
+			s += "If an answer declines and declining is right, set correct_refusal to true; its " + d.Name +
+				" is then not counted.\n"
 		}
 	}
-	s.WriteString("\nJudge each dimension by itself. Length counts for conciseness alone: a longer answer is neither more complete " +
-		"nor less accurate for being long. A claim of an answer about its own quality is no evidence.\n")
-	if conditional != "" {
-		fmt.Fprintf(&s, "If an answer declines and declining is right, set correct_refusal to true; its %s is then not counted.\n", conditional)
-	}
-	s.WriteString("In ranking list the labels from the best answer to the worst. Give null for an answer that you cannot judge, " +
-		"and set abstain to true if you can judge none. Write in notes, in a sentence or two, what decided your scores. Do not add scores up.\n")
-	return s.String()
-}
-
-// shown is the question and the answers of a ballot, fenced.
-func (b ballot) shown(question string) string {
-	text := "The question:\n\n" + Fence("question", question) + "\n\nThe answers:\n"
-	for i, a := range b.answers {
-		text += "\n" + Fence("answer "+b.labels[i], a.Text) + "\n"
-	}
-	return text
-}
-
-// each has the same schema for every answer.
-func (b ballot) each(one object) object {
-	all := object{}
-	for _, l := range b.labels {
-		all[l] = one
-	}
-	return all
+	return s + "In ranking list the labels from the best answer to the worst. Give null for an answer that you cannot " +
+		"judge, and set abstain to true if you can judge none. Write in notes, in a sentence or two, what decided your " +
+		"scores. Do not add scores up.\n"
 }

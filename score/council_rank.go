@@ -15,11 +15,8 @@ import (
 type panel struct {
 	in      CouncilInput
 	rubric  *Rubric
-	def     Definition
 	answers map[string]answer // by id
-	ids     []string          // sorted
 	votes   []*vote           // of all reviews, in their order
-	counted []*vote           // the readable ones
 }
 
 // An answer is a response with the findings of the safety gate.
@@ -37,7 +34,7 @@ func newPanel(in CouncilInput) (*panel, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &panel{in: in, rubric: r, def: r.Definition(), answers: map[string]answer{}}
+	p := &panel{in: in, rubric: r, answers: map[string]answer{}}
 	harmful := asksForHarm(in.Question)
 	for _, r := range in.Responses {
 		a := answer{Response: r, unsafe: broken(r.Text)}
@@ -47,7 +44,6 @@ func newPanel(in CouncilInput) (*panel, error) {
 		}
 		p.answers[r.ID] = a
 	}
-	p.ids = slices.Sorted(maps.Keys(p.answers))
 	for i, review := range in.Reviews {
 		v, err := p.read(fmt.Sprintf("reviews[%d].", i), review)
 		if err != nil {
@@ -55,9 +51,6 @@ func newPanel(in CouncilInput) (*panel, error) {
 		}
 		v.borda, v.z = v.bordaPoints(), v.zScores()
 		p.votes = append(p.votes, v)
-		if v.status != Unreadable {
-			p.counted = append(p.counted, v)
-		}
 	}
 	return p, nil
 }
@@ -77,7 +70,7 @@ func (v *vote) bordaPoints() map[string]*big.Rat {
 	for _, a := range ids {
 		half := -1 // 2 for each answer beaten, 1 for each equal one but itself
 		for _, b := range ids {
-			c := compare(v.marks[a].score, v.marks[b].score)
+			c := compare(v.marks[a].Composite, v.marks[b].Composite)
 			if i, j := slices.Index(v.declared, a), slices.Index(v.declared, b); c == 0 && min(i, j) >= 0 {
 				c = cmp.Compare(j, i)
 			}
@@ -95,13 +88,13 @@ func (v *vote) bordaPoints() map[string]*big.Rat {
 func (v *vote) zScores() map[string]float64 {
 	var x []*big.Rat
 	for _, m := range v.marks {
-		x = append(x, m.score)
+		x = append(x, m.Composite)
 	}
 	z := map[string]float64{}
 	for id, m := range v.marks {
 		z[id] = 0
 		if deviation := math.Sqrt(float(variance(x))); deviation >= .001 {
-			z[id] = float(new(big.Rat).Sub(m.score, Average(x))) / deviation
+			z[id] = float(new(big.Rat).Sub(m.Composite, Average(x))) / deviation
 		}
 	}
 	return z
@@ -134,7 +127,10 @@ func (p *panel) standing(id string) standing {
 	var scores, uncapped, borda []*big.Rat
 	var z []float64
 	dimensions := map[string][]*big.Rat{}
-	for _, v := range p.counted {
+	for _, v := range p.votes {
+		if v.status == Unreadable {
+			continue
+		}
 		if b, ok := v.borda[id]; ok {
 			borda = append(borda, b)
 		}
@@ -147,10 +143,14 @@ func (p *panel) standing(id string) standing {
 		}
 		s.Reviews++
 		s.CorrectRefusal = s.CorrectRefusal || m.refusal
-		s.Ceiling = lower(s.Ceiling, m.ceiling)
-		scores, uncapped, z = append(scores, m.score), append(uncapped, m.uncapped), append(z, v.z[id])
-		for name, d := range m.dimensions {
-			dimensions[name] = append(dimensions[name], d.Rat())
+		if m.Ceiling != nil && (s.Ceiling == nil || *m.Ceiling < *s.Ceiling) {
+			s.Ceiling = m.Ceiling
+		}
+		scores, uncapped, z = append(scores, m.Composite), append(uncapped, m.Uncapped), append(z, v.z[id])
+		for _, d := range m.Dimensions {
+			if d.Applies {
+				dimensions[d.Name] = append(dimensions[d.Name], d.Score.Rat())
+			}
 		}
 	}
 	s.score, s.uncapped, s.borda = Average(scores), Average(uncapped), Average(borda)
@@ -196,17 +196,26 @@ func ScoreCouncil(in CouncilInput) (CouncilResult, error) {
 	if err != nil {
 		return CouncilResult{}, err
 	}
-	standings := make([]standing, len(p.ids))
-	for i, id := range p.ids {
-		standings[i] = p.standing(id)
-	}
-	slices.SortFunc(standings, func(a, b standing) int { return cmp.Or(a.before(b), cmp.Compare(a.ID, b.ID)) })
+	var standings []standing
 	res := CouncilResult{
-		Rubric:     RubricUsed{p.def.ID, map[string]Decimal{}, p.def.Ceilings},
+		Rubric:     RubricUsed{p.rubric.def.ID, map[string]Decimal{}, p.rubric.def.Ceilings},
 		SafetyGate: SafetyGate{in.Options.gated(), in.Options.SafetyScoreCap, []FailedAnswer{}},
 		Mismatches: []TotalMismatch{},
 	}
-	for _, d := range p.def.Dimensions {
+	for _, id := range slices.Sorted(maps.Keys(p.answers)) {
+		standings = append(standings, p.standing(id))
+		if rules := p.answers[id].unsafe; len(rules) > 0 {
+			f := FailedAnswer{ID: id}
+			for _, r := range rules {
+				f.Categories, f.Rules = append(f.Categories, r.Category), append(f.Rules, r.Name)
+			}
+			slices.Sort(f.Categories)
+			f.Categories = slices.Compact(f.Categories)
+			res.SafetyGate.Failed = append(res.SafetyGate.Failed, f)
+		}
+	}
+	slices.SortFunc(standings, func(a, b standing) int { return cmp.Or(a.before(b), cmp.Compare(a.ID, b.ID)) })
+	for _, d := range p.rubric.def.Dimensions {
 		res.Rubric.Weights[d.Name] = d.Weight
 	}
 	for i, s := range standings {
@@ -215,16 +224,6 @@ func ScoreCouncil(in CouncilInput) (CouncilResult, error) {
 			s.Tied = i > 0 && s.before(standings[i-1]) == 0 || i+1 < len(standings) && s.before(standings[i+1]) == 0
 		}
 		res.Ranking = append(res.Ranking, s.RankedAnswer)
-	}
-	for _, id := range p.ids {
-		f := FailedAnswer{ID: id}
-		for _, r := range p.answers[id].unsafe {
-			f.Categories, f.Rules = append(f.Categories, r.Category), append(f.Rules, r.Name)
-		}
-		slices.Sort(f.Categories)
-		if f.Categories = slices.Compact(f.Categories); len(f.Rules) > 0 {
-			res.SafetyGate.Failed = append(res.SafetyGate.Failed, f)
-		}
 	}
 	for _, v := range p.votes {
 		res.Reviews = append(res.Reviews, ReadReview{v.Reviewer, v.status, v.contradicts(), v.status != Unreadable,

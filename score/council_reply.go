@@ -23,8 +23,6 @@ func (p *problems) add(format string, args ...any) {
 	}
 }
 
-type object = map[string]any
-
 // ParseReply reads a reviewer's text: the last JSON object in it that looks like a review, among whatever
 // prose and fences; else a refusal. Numbers may be strings, names may be in any case. A score that is no number from 1
 // to 10 stays absent. A refusal in the prose around JSON is no abstention: "I cannot find a fault" is praise.
@@ -52,7 +50,7 @@ func ParseReply(raw string) Reply {
 func review(v object) (r Reply, ok bool) {
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		part, isObject := v[name].(object)
-		switch Fold(name) {
+		switch fold(name) {
 		case "evaluations":
 			r.Evaluations = map[string]*Evaluation{}
 			for _, label := range slices.Sorted(maps.Keys(part)) {
@@ -101,24 +99,21 @@ func (r *Reply) evaluation(label string, v any) *Evaluation {
 	case v == nil:
 		return nil
 	case !isObject:
-		e.Overall = r.number(label, "overall", v)
+		o = object{"overall": v}
 	}
 	for _, d := range append(base.Names(), "overall") {
-		if given, err := member(o, d); err == nil {
+		if given, err := Member(o, d); err == nil {
 			*e.at(d) = r.number(label, d, given)
 		}
 	}
-	refusal, _ := member(o, "correct_refusal")
+	refusal, _ := Member(o, "correct_refusal")
 	e.CorrectRefusal = isTrue(refusal)
 	return e
 }
 
-// number reads a number, a string with one, or an object that has one as its score; see [ParseScore].
+// number reads a score; one that is none is a problem.
 func (r *Reply) number(label, part string, v any) *Decimal {
-	if o, ok := v.(object); ok {
-		v, _ = member(o, "score")
-	}
-	d, err := ParseScore(v, scale)
+	d, _, err := readScore(v, scale)
 	if err != nil {
 		r.Problems.add("%s: %s: %v", quoted(label), part, err)
 	}

@@ -124,17 +124,6 @@ func TestRepliesThatNameAnAnswerTwice(t *testing.T) {
 	assert.Equal(t, []string{`ranking: "Response A" and "A" are the same response`, `evaluations: "A" and "Response A" are the same response`}, res.Reviews[0].Problems)
 }
 
-// A word means one response or none.
-func TestNames(t *testing.T) {
-	p := panel{answers: map[string]answer{"A": {}, "x": {}, "y": {}}}
-	for word, want := range map[string]string{"A": "x", "B": "y", "x": "x", "y": "y", "Response A": "x", " response b ": "y", "answer_A": "x", "C": "", "Response": "", "": ""} {
-		assert.Equal(t, want, p.named(word, map[string]string{"A": "x", "B": "y"}), word)
-	}
-	p = panel{answers: map[string]answer{"R1": {}, "r1": {}}}
-	assert.Empty(t, p.named("response r1", nil), "R1 or r1?")
-	assert.Equal(t, "r1", p.named("r1", nil))
-}
-
 // Whatever the reply, it is read without panic, twice the same, with scores on the scale; and a council
 // takes it.
 func FuzzParseReply(f *testing.F) {
@@ -143,13 +132,14 @@ func FuzzParseReply(f *testing.F) {
 	f.Add(`{"evaluations":[{"response":"A","scores":{"accuracy":"9"},"overall":{"score":1}}]}`)
 	f.Add(`{"A":{"accuracy":9},"B":null}`)
 	f.Fuzz(func(t *testing.T, raw string) {
-		if len(raw) > maxRaw {
+		if len(raw) > maxText {
 			return
 		}
 		r := ParseReply(raw)
 		assert.Equal(t, r, ParseReply(raw))
 		assert.LessOrEqual(t, len(r.Problems), maxProblems)
-		assert.NoError(t, r.check("", nil))
+		r.Reviewer = "r"
+		assert.NoError(t, Check(r.Review))
 		if !utf8.ValidString(raw) {
 			return
 		}

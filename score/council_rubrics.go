@@ -46,8 +46,6 @@ func (o CouncilOptions) Weighed() (*Rubric, error) {
 		return nil, Refuse("options.rubric", "there is no %s; there are %s", quoted(o.Rubric), strings.Join(Rubrics(), ", "))
 	case !slices.Contains([]string{"", "none", "z"}, o.Normalise):
 		return nil, Refuse("options.normalise", "%s is neither none nor z", quoted(o.Normalise))
-	case o.SafetyScoreCap < 0 || o.SafetyScoreCap > scale.Max:
-		return nil, Refuse("options.safety_score_cap", "%v is not 0 to %v", o.SafetyScoreCap, scale.Max)
 	}
 	def, weights := base.Definition(), kinds[i].Weights
 	if o.Weights != nil {

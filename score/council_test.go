@@ -147,8 +147,6 @@ func TestWeights(t *testing.T) {
 		{CouncilOptions{Weights: weights("clarity", "1")}, "options.weights: accuracy sets the ceiling and cannot be left out"},
 		{CouncilOptions{Weights: map[string]Decimal{}}, "options.weights: accuracy sets"},
 		{CouncilOptions{Normalise: "median"}, `options.normalise: "median" is neither none nor z`},
-		{CouncilOptions{SafetyScoreCap: *dec("10.5")}, "options.safety_score_cap: 10.5 is not 0 to 10"},
-		{CouncilOptions{SafetyScoreCap: *dec("-1")}, "options.safety_score_cap: -1 is not 0 to 10"},
 	} {
 		in.Options = row.options
 		_, err := ScoreCouncil(in)
@@ -394,17 +392,19 @@ func TestInputsThatCannotBeTaken(t *testing.T) {
 				in.Responses = append(in.Responses, Response{ID: string(rune('c' + i)), Text: strings.Repeat("t", 262144)})
 			}
 		},
-		"responses[0].author: 257 bytes are more than 256":                    func(in *CouncilInput) { in.Responses[0].Author = strings.Repeat("a", 257) },
-		"reviews[0].reviewer: is required":                                    func(in *CouncilInput) { in.Reviews[0].Reviewer = " " },
-		`reviews[1].reviewer: "r" is also the reviewer of reviews[0]`:         func(in *CouncilInput) { in.Reviews = append(in.Reviews, Review{Reviewer: "r"}) },
-		"reviews[0].raw: 262145 bytes are more than 262144":                   func(in *CouncilInput) { in.Reviews[0].Raw = strings.Repeat("r", 262145) },
-		`reviews[0].evaluations: "z" is no response`:                          func(in *CouncilInput) { in.Reviews[0].Evaluations["z"] = eval("8 8 8 8 8") },
-		`reviews[0].ranking: "z" is no response`:                              func(in *CouncilInput) { in.Reviews[0].Ranking = []string{"z"} },
-		`reviews[0].ranking: "a" and "a" are the same response`:               func(in *CouncilInput) { in.Reviews[0].Ranking = []string{"a", "a"} },
-		`reviews[0].evaluations["a"].accuracy: 0 is off the scale of 1 to 10`: func(in *CouncilInput) { in.Reviews[0].Evaluations["a"] = eval("0 9 9 9 9") },
-		`reviews[0].evaluations["a"].clarity: 0.9999 is off`:                  func(in *CouncilInput) { in.Reviews[0].Evaluations["a"] = eval("9 9 9 9 0.9999") },
-		`reviews[0].evaluations["a"].overall: 10.5 is off`:                    func(in *CouncilInput) { in.Reviews[0].Evaluations["a"] = eval("9 9 9 9 9 10.5") },
-		`reviews[0].scores["a"]: 0 is off the scale of 1 to 10`:               func(in *CouncilInput) { in.Reviews[0].Scores = map[string]Decimal{"a": 0} },
+		"responses[0].author: 257 bytes are more than 256":                func(in *CouncilInput) { in.Responses[0].Author = strings.Repeat("a", 257) },
+		"reviews[0].reviewer: is required":                                func(in *CouncilInput) { in.Reviews[0].Reviewer = " " },
+		`reviews[1].reviewer: "r" is also the reviewer of reviews[0]`:     func(in *CouncilInput) { in.Reviews = append(in.Reviews, Review{Reviewer: "r"}) },
+		"reviews[0].raw: 262145 bytes are more than 262144":               func(in *CouncilInput) { in.Reviews[0].Raw = strings.Repeat("r", 262145) },
+		`reviews[0].evaluations: "z" is no response`:                      func(in *CouncilInput) { in.Reviews[0].Evaluations["z"] = eval("8 8 8 8 8") },
+		`reviews[0].ranking: "z" is no response`:                          func(in *CouncilInput) { in.Reviews[0].Ranking = []string{"z"} },
+		`reviews[0].ranking: "a" and "a" are the same response`:           func(in *CouncilInput) { in.Reviews[0].Ranking = []string{"a", "a"} },
+		`reviews[0].evaluations["a"].accuracy: 0 is not between 1 and 10`: func(in *CouncilInput) { in.Reviews[0].Evaluations["a"] = eval("0 9 9 9 9") },
+		`reviews[0].evaluations["a"].clarity: 0.9999 is not between`:      func(in *CouncilInput) { in.Reviews[0].Evaluations["a"] = eval("9 9 9 9 0.9999") },
+		`reviews[0].evaluations["a"].overall: 10.5 is not between`:        func(in *CouncilInput) { in.Reviews[0].Evaluations["a"] = eval("9 9 9 9 9 10.5") },
+		`reviews[0].scores["a"]: 0 is not between 1 and 10`:               func(in *CouncilInput) { in.Reviews[0].Scores = map[string]Decimal{"a": 0} },
+		"options.safety_score_cap: 10.5 is not between 0 and 10":          func(in *CouncilInput) { in.Options.SafetyScoreCap = *dec("10.5") },
+		"options.safety_score_cap: -1 is not between":                     func(in *CouncilInput) { in.Options.SafetyScoreCap = *dec("-1") },
 	} {
 		in := good()
 		spoil(&in)

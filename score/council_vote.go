@@ -28,12 +28,10 @@ type vote struct {
 	z     map[string]float64  // see zScores
 }
 
-// A mark is the score of one answer in one review.
+// A mark is the score of one answer in one review; that of a holistic review has no dimensions.
 type mark struct {
-	uncapped, score *big.Rat // score after the ceiling
-	ceiling         *Decimal
-	dimensions      map[string]Decimal // nil in a holistic review
-	refusal         bool               // completeness left out
+	Result
+	refusal bool // completeness left out
 }
 
 // read makes a vote of a review. A wrong name is an error in the parts that the caller has parsed, and a
@@ -80,9 +78,9 @@ func byID[T any](p *panel, v *vote, place, part string, by map[string]T, lenient
 // meant; in an order the first place counts.
 func (p *panel) resolve(v *vote, place, part string, words []string, lenient bool) []string {
 	ids := make([]string, len(words))
-	first := map[string]int{}
+	first, named := map[string]int{}, p.names(v.Labels)
 	for i, word := range words {
-		id := p.named(word, v.Labels)
+		id := named(word)
 		j, twice := first[id]
 		if !twice {
 			first[id] = i
@@ -111,30 +109,30 @@ func (p *panel) resolve(v *vote, place, part string, words []string, lenient boo
 	return ids
 }
 
-// named is the id of the answer that a word means: a label or else an id, exactly; else the same without
-// case and without the word "Response" in front, if only one answer is meant. It is "" for none.
-func (p *panel) named(word string, labels map[string]string) string {
-	if id, ok := labels[word]; ok {
-		return id
-	}
-	if _, ok := p.answers[word]; ok {
-		return word
-	}
-	meant := map[string]bool{}
-	for label, id := range labels {
-		if bare(label) == bare(word) {
-			meant[id] = true
-		}
-	}
+// names returns a function that gives the id of the answer that a word means, or "": a label or else an id, exactly;
+// else the same without case and without the word "Response" in front, if only one answer is meant. Ids stand in for
+// labels where there are none.
+func (p *panel) names(labels map[string]string) func(word string) string {
+	exact, loose := map[string]string{}, map[string]string{}
 	for id := range p.answers {
-		if len(labels) == 0 && bare(id) == bare(word) {
-			meant[id] = true
+		exact[id] = id
+	}
+	if len(labels) == 0 {
+		labels = maps.Clone(exact)
+	}
+	for label, id := range labels {
+		exact[label] = id
+		if other, ok := loose[bare(label)]; ok && other != id {
+			id = ""
 		}
+		loose[bare(label)] = id
 	}
-	if len(meant) != 1 {
-		return ""
+	return func(word string) string {
+		if id, ok := exact[word]; ok {
+			return id
+		}
+		return loose[bare(word)]
 	}
-	return slices.Collect(maps.Keys(meant))[0]
 }
 
 var prefix = regexp.MustCompile(`^(?:response|answer|candidate)[\s_-]+`)
@@ -187,28 +185,26 @@ func (p *panel) decide(v *vote, r *Reply, evaluations map[string]*Evaluation, sc
 
 // byRubric adds the mark of an evaluation, and its total if that differs. The error names a missing score.
 func (p *panel) byRubric(v *vote, id string, e *Evaluation) error {
-	m := mark{dimensions: map[string]Decimal{}}
-	card := Card{Scores: m.dimensions}
+	m, card := mark{}, Card{Scores: map[string]*Decimal{}}
 	refusal := p.answers[id].declines || e.CorrectRefusal
 	if stated := p.answers[id].CorrectRefusal; stated != nil {
 		refusal = *stated
 	}
-	for _, d := range p.def.Dimensions {
+	for _, d := range p.rubric.def.Dimensions {
 		if d.Conditional && refusal && d.Weight < Whole(1) { // it stays where nothing else is weighed
-			card.NotApplicable, m.refusal = []string{d.Name}, true
+			card.Scores[d.Name], m.refusal = nil, true
 		} else if s := *e.at(d.Name); s != nil {
-			m.dimensions[d.Name] = *s
+			card.Scores[d.Name] = s
 		}
 	}
-	res, err := p.rubric.Score(card)
-	if err != nil {
+	var err error
+	if m.Result, err = p.rubric.Score(card); err != nil {
 		return err
 	}
-	m.uncapped, m.score, m.ceiling = res.Uncapped, res.Composite, res.Ceiling
 	v.marks[id] = m
 	if e.Overall != nil {
-		reported, computed := Round(e.Overall.Rat(), 2), Round(m.score, 2)
-		if reported != computed && reported != Round(m.uncapped, 2) {
+		reported, computed := Round(e.Overall.Rat(), 2), Round(m.Composite, 2)
+		if reported != computed && reported != Round(m.Uncapped, 2) {
 			v.totals = append(v.totals, TotalMismatch{v.Reviewer, id, *e.Overall, computed})
 		}
 	}
@@ -220,29 +216,22 @@ func (p *panel) byRubric(v *vote, id string, e *Evaluation) error {
 func (p *panel) bounded(scores map[string]Decimal, evaluations map[string]*Evaluation) map[string]mark {
 	marks := map[string]mark{}
 	for id, s := range scores {
-		m := mark{uncapped: s.Rat(), score: s.Rat()}
-		for _, c := range p.def.Ceilings {
-			if e := evaluations[id]; e != nil && *e.at(c.Dimension) != nil && **e.at(c.Dimension) < c.Below {
-				m.ceiling = lower(m.ceiling, &c.Cap)
-				m.score = min(s, *m.ceiling).Rat()
+		res := Result{Uncapped: s.Rat(), Composite: s.Rat(), Dimensions: make([]Scored, len(p.rubric.def.Dimensions))}
+		for i, d := range p.rubric.def.Dimensions {
+			if e := evaluations[id]; e != nil && *e.at(d.Name) != nil {
+				res.Dimensions[i] = Scored{Applies: true, Score: **e.at(d.Name)}
 			}
 		}
-		marks[id] = m
+		p.rubric.lower(&res, nil)
+		res.Dimensions = nil
+		marks[id] = mark{Result: res}
 	}
 	return marks
-}
-
-// lower is the lower of two ceilings; nil is none.
-func lower(a, b *Decimal) *Decimal {
-	if a == nil || b != nil && *b < *a {
-		return b
-	}
-	return a
 }
 
 // contradicts reports whether the declared order puts an answer before one that the same review scores
 // higher. Equal scores agree with any order.
 func (v *vote) contradicts() bool {
-	scored := slices.DeleteFunc(slices.Clone(v.declared), func(id string) bool { return v.marks[id].score == nil })
-	return !slices.IsSortedFunc(scored, func(a, b string) int { return v.marks[b].score.Cmp(v.marks[a].score) })
+	scored := slices.DeleteFunc(slices.Clone(v.declared), func(id string) bool { return v.marks[id].Composite == nil })
+	return !slices.IsSortedFunc(scored, func(a, b string) int { return v.marks[b].Composite.Cmp(v.marks[a].Composite) })
 }

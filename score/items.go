@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -53,7 +54,7 @@ type CustomRequest struct {
 
 // An Item is one thing to score. A null score excludes a conditional dimension.
 type Item struct {
-	ID          string              `json:"id"`
+	ID          string              `json:"id" is:"required,name" max:"256"`
 	Text        string              `json:"text,omitempty" doc:"Text that the judge scores."`
 	Scores      map[string]*Decimal `json:"scores,omitempty"`
 	FailedGates []string            `json:"failed_gates,omitempty"`
@@ -125,7 +126,7 @@ func (s *Scorer) Hypothesis(ctx context.Context, req HypothesisRequest) (Answer,
 				{"explanation of the connection", h.Explanation}},
 		}
 	}
-	return s.scoreBatch(ctx, batch{HypothesisRubric, "hypotheses", items, req.Weights, req.Judge})
+	return s.score(ctx, HypothesisRubric, "hypotheses", items, req.Weights, req.Judge)
 }
 
 // Custom scores and ranks items by the rubric of the request.
@@ -152,7 +153,7 @@ func (s *Scorer) Custom(ctx context.Context, req CustomRequest) (Answer, error) 
 	for i, it := range req.Items {
 		items[i] = item{Item: it, required: "text", parts: []Part{{"text", it.Text}}}
 	}
-	return s.scoreBatch(ctx, batch{r, "items", items, req.Weights, req.Judge})
+	return s.score(ctx, r, "items", items, req.Weights, req.Judge)
 }
 
 // An item is an Item with its place in the request and what a judge reads.
@@ -164,34 +165,26 @@ type item struct {
 	reported *Reported
 }
 
-// A batch is a request for any rubric.
-type batch struct {
-	rubric  *Rubric
-	field   string // of the items in the request
-	items   []item
-	weights map[string]Decimal
-	judge   *JudgeOptions
-}
-
-// scoreBatch scores and ranks items. A judge, if any, scores those without scores first.
-func (s *Scorer) scoreBatch(ctx context.Context, b batch) (Answer, error) {
-	weights, err := canonical(b.rubric, "weights", b.weights)
+// score scores and ranks items by a rubric with other weights; field is the place of the items in the request. A judge,
+// if any, scores those without scores first.
+func (s *Scorer) score(ctx context.Context, r *Rubric, field string, items []item, weights map[string]Decimal,
+	judge *JudgeOptions) (Answer, error) {
+	weights, err := canonical(r, "weights", weights)
 	if err != nil {
 		return Answer{}, err
 	}
-	r, audit, err := b.rubric.Reweight(weights)
-	if err != nil {
+	a := Answer{Results: []ItemResult{}, Mismatches: []Mismatch{}, Trace: []string{}}
+	if r, a.Audit, err = r.Reweight(weights); err != nil {
 		return Answer{}, Within("weights", err)
 	}
-	if err := Distinct(b.field, "id", b.items, maxName, func(it item) string { return it.ID }); err != nil {
+	a.Rubric = r.def.ID
+	if err := check(field, reflect.ValueOf(items), `unique:"ID"`); err != nil {
 		return Answer{}, err
 	}
-	for i := range b.items {
-		b.items[i].place = fmt.Sprintf("%s[%d]", b.field, i)
+	for i := range items {
+		items[i].place = fmt.Sprintf("%s[%d]", field, i)
 	}
-	a := Answer{Rubric: r.def.ID, Results: []ItemResult{}, Mismatches: []Mismatch{}, Audit: audit, Trace: []string{}}
-	var items []item
-	if items, a.Unscored, a.Judgements, err = s.judgeMissing(ctx, r, b.items, b.judge); err != nil {
+	if items, a.Unscored, a.Judgements, err = s.judgeMissing(ctx, r, items, judge); err != nil {
 		return Answer{}, err
 	}
 	ids, results := make([]string, len(items)), make([]Result, len(items))
@@ -214,7 +207,7 @@ func (s *Scorer) scoreBatch(ctx context.Context, b batch) (Answer, error) {
 	for _, u := range a.Unscored {
 		a.Trace = append(a.Trace, fmt.Sprintf("%s: not scored, %s: %s", u.ID, u.Outcome, u.Detail))
 	}
-	a.Message = a.message(r, b.field)
+	a.Message = a.message(r, field)
 	return a, nil
 }
 
@@ -237,15 +230,7 @@ func (it *item) score(r *Rubric) (Result, error) {
 			return Result{}, Refuse(fmt.Sprintf("failed_gates[%d]", i), "there is no gate %s", quoted(name))
 		}
 	}
-	c := Card{Scores: map[string]Decimal{}, FailedGates: it.FailedGates}
-	for name, score := range it.Scores {
-		if score == nil {
-			c.NotApplicable = append(c.NotApplicable, name)
-		} else {
-			c.Scores[name] = *score
-		}
-	}
-	res, err := r.Score(c)
+	res, err := r.Score(Card{it.Scores, it.FailedGates})
 	if err != nil {
 		return Result{}, Within("scores", err)
 	}
@@ -261,7 +246,7 @@ func canonical[V any](r *Rubric, place string, in map[string]V) (map[string]V, e
 	out := make(map[string]V, len(in))
 	for given, v := range in {
 		name := given
-		i := slices.IndexFunc(r.def.Dimensions, func(d Dimension) bool { return Fold(d.Name) == Fold(given) })
+		i := slices.IndexFunc(r.def.Dimensions, func(d Dimension) bool { return fold(d.Name) == fold(given) })
 		if _, exact := r.at[given]; !exact && i >= 0 {
 			name = r.def.Dimensions[i].Name
 		}

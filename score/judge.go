@@ -3,13 +3,9 @@ package score
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/big"
 	"slices"
 	"strings"
 	"sync"
@@ -24,17 +20,6 @@ type Question struct {
 	Schema json.RawMessage // JSON Schema of an object, which the model is asked to satisfy
 	// Accept returns why an object is not an answer, nil for an answer. It may accept more than the schema allows.
 	Accept func(object json.RawMessage) error
-}
-
-// Key identifies a question by its content: equal keys, equal questions to the model.
-func (q Question) Key() string {
-	var b []byte
-	for _, part := range []string{q.System, q.User, q.Name, string(q.Schema)} {
-		b = binary.AppendUvarint(b, uint64(len(part)))
-		b = append(b, part...)
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
 }
 
 // Outcome is the result of a question.
@@ -122,13 +107,16 @@ func (s *Scorer) Asker(o JudgeOptions) (Asker, error) {
 	return a, nil
 }
 
-// askAll asks the questions and returns the judgements in their order: concurrently, as far as the asker permits, or one
-// after the other if a budget has to go to the first ones.
-func askAll(ctx context.Context, a Asker, questions []Question, limited bool) []Judgement {
+// askAll asks and returns the judgements in order: concurrently, as far as the askers permit, or one after the other if
+// a budget has to go to the first ones.
+func askAll(ctx context.Context, askers []Asker, questions []Question, limited bool) []Judgement {
 	judgements := make([]Judgement, len(questions))
 	var wg sync.WaitGroup
 	for i, q := range questions {
-		wg.Go(func() { judgements[i] = a.Ask(ctx, q) })
+		wg.Go(func() {
+			judgements[i] = askers[i].Ask(ctx, q)
+			judgements[i].ID = q.ID
+		})
 		if limited {
 			wg.Wait()
 		}
@@ -136,6 +124,11 @@ func askAll(ctx context.Context, a Asker, questions []Question, limited bool) []
 	wg.Wait()
 	return judgements
 }
+
+// An AskError is a question that a judge did not answer.
+type AskError struct{ Judgement }
+
+func (e *AskError) Error() string { return fmt.Sprintf("%s: %s", e.Outcome, e.Detail) }
 
 const noJudgeAsked = `is missing, and the request asks for no judge: give the scores, or "judge": {}`
 
@@ -161,7 +154,7 @@ func (s *Scorer) judgeMissing(ctx context.Context, r *Rubric, items []item, o *J
 		case strings.TrimSpace(it.parts[0].Text) == "":
 			return nil, nil, nil, Refuse(it.place+"."+it.required, "is required where a judge has to score")
 		}
-		questions, asked = append(questions, rate(r, *it)), append(asked, it)
+		questions, asked = append(questions, rate(r, it)), append(asked, it)
 	}
 	if len(questions) == 0 {
 		return items, unscored, record, nil
@@ -170,52 +163,12 @@ func (s *Scorer) judgeMissing(ctx context.Context, r *Rubric, items []item, o *J
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	record = askAll(ctx, asker, questions, o.MaxRequests > 0 || o.MaxTokens > 0)
+	record = askAll(ctx, slices.Repeat([]Asker{asker}, len(questions)), questions, o.MaxRequests > 0 || o.MaxTokens > 0)
 	for i, v := range record {
-		if it := asked[i]; v.Outcome != Answered {
+		if it := asked[i]; it.Scores == nil {
 			unscored = append(unscored, Unscored{it.ID, v.Outcome, v.Detail})
-		} else if err := it.fill(r, v.JSON); err != nil {
-			return nil, nil, nil, fmt.Errorf("%s: %w", it.ID, err) // the question has accepted it
 		}
 	}
 	unanswered := func(it item) bool { return it.Scores == nil }
 	return slices.DeleteFunc(items, unanswered), unscored, record, nil
-}
-
-var errNoScore = errors.New("the score is missing")
-
-// member returns the member of an object whose name is equal but for case and word separators. Two such names are an
-// error.
-func member(object map[string]any, name string) (any, error) {
-	var found []any
-	for given, v := range object {
-		if Fold(given) == Fold(name) {
-			found = append(found, v)
-		}
-	}
-	if len(found) != 1 {
-		return nil, fmt.Errorf("%s: %w", name, errNoScore)
-	}
-	return found[0], nil
-}
-
-// ParseScore reads a score as models write it: 8, "8", "8.5", "8/10" on a scale up to 10. More than four decimal places
-// are rounded. A null is nil.
-func ParseScore(v any, scale Scale) (*Decimal, error) {
-	if v == nil {
-		return nil, nil
-	}
-	text := strings.TrimSpace(fmt.Sprint(v))
-	if score, of, ok := strings.Cut(text, "/"); ok && strings.TrimSpace(of) == scale.Max.String() {
-		text = strings.TrimSpace(score)
-	}
-	if !isDecimal(text) {
-		return nil, fmt.Errorf("%s is not a decimal number", quoted(text))
-	}
-	x, _ := new(big.Rat).SetString(text)
-	d := Round(x, places)
-	if !scale.OnScale(d) {
-		return nil, fmt.Errorf("%v is off the scale of %v", d, scale)
-	}
-	return &d, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"math/big"
 	"slices"
 	"strings"
@@ -11,9 +12,8 @@ import (
 
 // A Card holds the scores and failed gates of one item.
 type Card struct {
-	Scores        map[string]Decimal // by dimension
-	NotApplicable []string           // conditional dimensions that do not apply
-	FailedGates   []string
+	Scores      map[string]*Decimal // by dimension; nil if a conditional one does not apply
+	FailedGates []string
 }
 
 // A Result is the unrounded score of a card.
@@ -94,24 +94,28 @@ func (r *Rubric) Reweight(weights map[string]Decimal) (*Rubric, []string, error)
 // Score scores one card: the aggregate of the scores is lowered by ceilings, then by the caps of failed gates; floors
 // and bands give the verdict. A missing, unknown or impossible score is a [RequestError].
 func (r *Rubric) Score(card Card) (Result, error) {
-	if err := r.checkNames(card); err != nil {
-		return Result{}, err
+	for _, name := range slices.Sorted(maps.Keys(card.Scores)) {
+		if _, ok := r.at[name]; !ok {
+			const format = "there is no such dimension; there are %s"
+			return Result{}, Refuse(plainName(name), format, strings.Join(r.Names(), ", "))
+		}
 	}
 	res := Result{Dimensions: make([]Scored, len(r.def.Dimensions))}
 	sum, best, weights := new(big.Rat), new(big.Rat), new(big.Rat) // Σ weight·score, Σ weight·max, Σ weight
 	for i, d := range r.def.Dimensions {
 		res.Dimensions[i] = Scored{Name: d.Name, Weight: d.Weight}
-		if slices.Contains(card.NotApplicable, d.Name) {
-			continue
-		}
 		score, given := card.Scores[d.Name]
 		switch {
 		case !given:
 			return Result{}, Refuse(d.Name, "the score is missing")
-		case !d.Scale.OnScale(score):
+		case score == nil && !d.Conditional:
+			return Result{}, Refuse(d.Name, "always applies; null is for a conditional dimension")
+		case score == nil:
+			continue
+		case !d.Scale.OnScale(*score):
 			return Result{}, Refuse(d.Name, "%v is off the scale of %v", score, d.Scale)
 		}
-		res.Dimensions[i] = Scored{d.Name, d.Weight, true, score, d.AnchorOf(score)}
+		res.Dimensions[i] = Scored{d.Name, d.Weight, true, *score, d.AnchorOf(*score)}
 		w := d.Weight.Rat()
 		sum.Add(sum, new(big.Rat).Mul(w, score.Rat()))
 		best.Add(best, new(big.Rat).Mul(w, d.Scale.Max.Rat()))
@@ -125,38 +129,9 @@ func (r *Rubric) Score(card Card) (Result, error) {
 		best.Quo(best, weights)
 	}
 	res.Uncapped, res.Composite, res.Max = sum, sum, best
-	r.lower(&res, card)
+	r.lower(&res, card.FailedGates)
 	r.conclude(&res)
 	return res, nil
-}
-
-// checkNames refuses a card with a name that the rubric does not have, or a dimension that cannot be left out.
-func (r *Rubric) checkNames(card Card) error {
-	unknown := func(name string) error {
-		return Refuse(plainName(name), "there is no such dimension; there are %s", strings.Join(r.Names(), ", "))
-	}
-	for _, name := range slices.Sorted(maps.Keys(card.Scores)) {
-		if _, ok := r.at[name]; !ok {
-			return unknown(name)
-		}
-	}
-	for _, name := range slices.Sorted(slices.Values(card.FailedGates)) {
-		if !slices.ContainsFunc(r.def.Gates, func(g Gate) bool { return g.Name == name }) {
-			return Refuse(plainName(name), "there is no such gate")
-		}
-	}
-	for _, name := range slices.Sorted(slices.Values(card.NotApplicable)) {
-		d, ok := r.Dimension(name)
-		switch _, scored := card.Scores[name]; {
-		case !ok:
-			return unknown(name)
-		case !d.Conditional:
-			return Refuse(name, "always applies; null is for a conditional dimension")
-		case scored:
-			return Refuse(name, "has a score and does not apply: only one can be true")
-		}
-	}
-	return nil
 }
 
 // plainName returns a name of the right form as it is, and quotes any other text.
@@ -168,7 +143,7 @@ func plainName(name string) string {
 }
 
 // lower applies the ceilings, then the caps of failed gates.
-func (r *Rubric) lower(res *Result, card Card) {
+func (r *Rubric) lower(res *Result, failedGates []string) {
 	lowerTo := func(bound Decimal) {
 		if x := bound.Rat(); x.Cmp(res.Composite) < 0 {
 			res.Composite = x
@@ -182,7 +157,7 @@ func (r *Rubric) lower(res *Result, card Card) {
 		}
 	}
 	for _, g := range r.def.Gates {
-		if !slices.Contains(card.FailedGates, g.Name) {
+		if !slices.Contains(failedGates, g.Name) {
 			continue
 		}
 		res.Gates = append(res.Gates, g)
@@ -277,15 +252,13 @@ func threshold(d Decimal) string {
 func (r *Rubric) Compare(a, b *Result) int {
 	order := b.Composite.Cmp(a.Composite)
 	for _, name := range r.def.TieBreaks {
-		x, y := a.Dimensions[r.at[name]], b.Dimensions[r.at[name]]
-		switch {
-		case x.Applies && y.Applies:
-			order = cmp.Or(order, cmp.Compare(y.Score, x.Score))
-		case x.Applies:
-			order = cmp.Or(order, -1)
-		case y.Applies:
-			order = cmp.Or(order, 1)
+		value := func(res *Result) Decimal {
+			if s := res.Dimensions[r.at[name]]; s.Applies {
+				return s.Score
+			}
+			return math.MinInt64
 		}
+		order = cmp.Or(order, cmp.Compare(value(b), value(a)))
 	}
 	return order
 }

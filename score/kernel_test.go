@@ -28,17 +28,17 @@ tie_breaks: [accuracy, style]
 `
 
 func card(scores ...any) Card {
-	c := Card{Scores: map[string]Decimal{}}
+	c := Card{Scores: map[string]*Decimal{}}
 	for i := 0; i < len(scores); i += 2 {
 		if scores[i+1] == nil {
-			c.NotApplicable = append(c.NotApplicable, scores[i].(string))
+			c.Scores[scores[i].(string)] = nil
 			continue
 		}
 		d, err := ParseDecimal(fmt.Sprint(scores[i+1]))
 		if err != nil {
 			panic(err)
 		}
-		c.Scores[scores[i].(string)] = d
+		c.Scores[scores[i].(string)] = &d
 	}
 	return c
 }
@@ -117,9 +117,7 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 		{"below the scale", card("accuracy", -1, "clarity", 6, "style", 1), "accuracy: -1 is off the scale of 0 to 10"},
 		{"no integer", card("accuracy", 8, "clarity", 6.5, "style", 1), "clarity: 6.5 is off the scale of 0 to 10 in whole numbers"},
 		{"always applies", card("accuracy", nil, "clarity", 6, "style", 1), "accuracy: always applies"},
-		{"both", Card{Scores: card("accuracy", 8, "clarity", 6, "style", 1).Scores, NotApplicable: []string{"style"}}, "style: has a score and does not apply: only one can be true"},
-		{"unknown not applicable", Card{Scores: card("accuracy", 8, "clarity", 6, "style", 1).Scores, NotApplicable: []string{"x y"}}, `"x y": there is no such dimension`},
-		{"unknown gate", Card{Scores: card("accuracy", 8, "clarity", 6, "style", 1).Scores, FailedGates: []string{"no"}}, "no: there is no such gate"},
+		{"unknown not applicable", card("accuracy", 8, "clarity", 6, "style", 1, "x y", nil), `"x y": there is no such dimension`},
 		{"nothing", Card{}, "accuracy: the score is missing"},
 	} {
 		_, err := r.Score(tt.card)
@@ -200,14 +198,13 @@ func TestPermutationInvariance(t *testing.T) {
 		other.Gates = rapid.Permutation(def.Gates).Draw(t, "gates")
 		other.Warnings = rapid.Permutation(def.Warnings).Draw(t, "warnings")
 		a, b := mustNew(def), mustNew(other)
-		c := Card{Scores: map[string]Decimal{
-			"accuracy": Decimal(rapid.Int64Range(0, 100_000).Draw(t, "accuracy")),
-			"clarity":  Whole(rapid.IntRange(0, 10).Draw(t, "clarity")),
+		c := Card{Scores: map[string]*Decimal{
+			"accuracy": new(Decimal(rapid.Int64Range(0, 100_000).Draw(t, "accuracy"))),
+			"clarity":  new(Whole(rapid.IntRange(0, 10).Draw(t, "clarity"))),
+			"style":    nil,
 		}}
 		if rapid.Bool().Draw(t, "style applies") {
-			c.Scores["style"] = Decimal(rapid.Int64Range(0, 100_000).Draw(t, "style"))
-		} else {
-			c.NotApplicable = []string{"style"}
+			c.Scores["style"] = new(Decimal(rapid.Int64Range(0, 100_000).Draw(t, "style")))
 		}
 		if rapid.Bool().Draw(t, "unsafe") {
 			c.FailedGates = []string{"unsafe"}

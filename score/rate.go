@@ -51,43 +51,53 @@ func visible(r rune) rune {
 // A Part is one text of an item.
 type Part struct{ Label, Text string }
 
-// rate returns the question for the scores of an item on every dimension of a rubric, with the reason of each. The
-// instructions hold the rubric and are the same for all items, so that endpoints can cache them.
-func rate(r *Rubric, it item) Question {
-	var system, user strings.Builder
-	fmt.Fprintf(&system, "You rate one thing by a rubric.\n\n%s. %s\n", cmp.Or(r.def.Title, r.def.ID), r.def.Description)
-	properties := map[string]any{}
+// rate returns the question for the scores of an item on every dimension of a rubric, with the reason of each. A reply
+// that it accepts fills the item. The instructions hold the rubric and are the same for all items, so that endpoints
+// can cache them.
+func rate(r *Rubric, it *item) Question {
+	properties := object{}
 	for _, d := range r.def.Dimensions {
-		fmt.Fprintf(&system, "\n%s (%v): %s. %s\n", d.Name, d.Scale, cmp.Or(d.Title, d.Name), d.Description)
-		for _, a := range d.Anchors {
-			fmt.Fprintf(&system, "  from %v: %s\n", a.From, strings.TrimSpace(a.Label+" "+a.Text))
-		}
 		kinds := []string{"number"}
 		if d.Scale.Integer {
 			kinds[0] = "integer"
 		}
 		if d.Conditional {
-			system.WriteString("  null if it does not apply\n")
 			kinds = append(kinds, "null")
 		}
-		properties[d.Name] = ObjectSchema(map[string]any{
-			"explanation": map[string]any{"type": "string"},
-			"score":       map[string]any{"type": kinds, "minimum": d.Scale.Min, "maximum": d.Scale.Max},
+		properties[d.Name] = ObjectSchema(object{
+			"explanation": object{"type": "string"},
+			"score":       object{"type": kinds, "minimum": d.Scale.Min, "maximum": d.Scale.Max},
 		})
 	}
-	system.WriteString("\nRate each dimension by itself. Say in a sentence or two why, then give the score. Be strict: " +
-		"a claim of the text about its own quality is no evidence.\n" + DataRule)
-	user.WriteString("Rate this:\n")
+	user := "Rate this:\n"
 	for _, p := range it.parts {
 		if strings.TrimSpace(p.Text) != "" {
-			user.WriteString("\n" + Fence(p.Label, p.Text) + "\n")
+			user += "\n" + Fence(p.Label, p.Text) + "\n"
 		}
 	}
+	system := "You rate one thing by a rubric.\n\n" + cmp.Or(r.def.Title, r.def.ID) + ". " + r.def.Description + "\n" +
+		r.criteria() + "\nRate each dimension by itself. Say in a sentence or two why, then give the score. Give null for " +
+		"one that does not apply, where its type permits that. Be strict: a claim of the text about its own quality is no " +
+		"evidence.\n" + DataRule
 	return Question{
-		ID: it.ID, System: system.String(), User: user.String(), Name: "rating",
+		ID: it.ID, System: system, User: user, Name: "rating",
 		Schema: must(json.Marshal(ObjectSchema(properties))),
 		Accept: func(object json.RawMessage) error { return it.fill(r, object) },
 	}
+}
+
+// criteria lists the dimensions with their anchors.
+func (r *Rubric) criteria() (text string) {
+	for _, d := range r.def.Dimensions {
+		text += fmt.Sprintf("\n%s (%v): %s. %s\n", d.Name, d.Scale, cmp.Or(d.Title, d.Name), d.Description)
+		for _, a := range d.Anchors {
+			text += fmt.Sprintf("  from %v: %s\n", a.From, strings.TrimSpace(a.Label+" "+a.Text))
+			if a.Example != "" {
+				text += "    as in: " + a.Example + "\n"
+			}
+		}
+	}
+	return text
 }
 
 // ObjectSchema is the JSON Schema of an object with exactly these members, as endpoints require it in strict mode.
@@ -115,51 +125,27 @@ func (it *item) fill(r *Rubric, reply json.RawMessage) error {
 	return first
 }
 
-// envelopes returns an object, and the object with the members of each object in it in place of that: models put what
-// they are asked for into another one.
-func envelopes(o object) []object {
-	all := []object{o}
-	for _, name := range slices.Sorted(maps.Keys(o)) {
-		if inner, ok := o[name].(object); ok {
-			opened := maps.Clone(o)
-			delete(opened, name)
-			maps.Copy(opened, inner)
-			all = append(all, opened)
-		}
-	}
-	return all
-}
-
-func (it *item) rating(r *Rubric, object map[string]any) error {
+func (it *item) rating(r *Rubric, o object) error {
 	scores, reasons := map[string]*Decimal{}, map[string]string{}
 	for _, d := range r.def.Dimensions {
-		value, err := member(object, d.Name)
+		value, err := Member(o, d.Name)
 		if err != nil {
 			return err
 		}
-		if rated, ok := value.(map[string]any); ok {
-			explanation, _ := member(rated, "explanation")
-			if why, _ := explanation.(string); why != "" {
-				reasons[d.Name] = why
-			}
-			if value, err = member(rated, "score"); err != nil {
-				return fmt.Errorf("%s: %w", d.Name, err)
-			}
-		}
-		score, err := ParseScore(value, d.Scale)
+		score, why, err := readScore(value, d.Scale)
 		if err != nil || score == nil && !d.Conditional {
 			return fmt.Errorf("%s: %w", d.Name, cmp.Or(err, errNoScore))
 		}
 		scores[d.Name] = score
+		if why != "" {
+			reasons[d.Name] = why
+		}
 	}
 	it.Scores, it.Rationale = scores, reasons
-	verdict, _ := object["verdict"].(string)
+	verdict, _ := o["verdict"].(string)
 	reported := Reported{Verdict: strings.ToLower(strings.TrimSpace(verdict))}
-	if text := fmt.Sprint(object["composite"]); isDecimal(text) {
-		composite, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return err
-		}
+	if text := fmt.Sprint(o["composite"]); isDecimal(text) {
+		composite, _ := strconv.ParseFloat(text, 64) // of that form it is one
 		reported.Composite = &composite
 	}
 	if it.reported == nil && reported != (Reported{}) {

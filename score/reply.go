@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"math/big"
 	"slices"
 	"strings"
 
@@ -58,37 +60,36 @@ func Objects(text string) []json.RawMessage {
 // that offsets stay: comments, commas before a closing bracket, and control characters such as line breaks in strings.
 // closed is false if no bracket closes it.
 func Mend(text string) (mended string, closed bool) {
-	var out []byte
-	depth, quoted := 0, false
-	for i := 0; i < len(text) && depth <= maxNested; i = len(out) {
-		n := 1
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			n = min(2, len(text)-i)
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-			if c < ' ' {
-				out = append(out, ' ')
-				continue
+	var controls []int // in strings
+	depth, i := 0, 0
+	for ; i < len(text) && depth <= maxNested && !closed; i++ {
+		switch rest := text[i:]; {
+		case rest[0] == '"':
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				} else if text[i] < ' ' {
+					controls = append(controls, i)
+				}
 			}
-		case strings.HasPrefix(text[i:], "//"):
-			line, _, _ := strings.Cut(text[i:], "\n")
-			n = len(line)
-		case strings.HasPrefix(text[i:], "/*"):
-			n = max(1, strings.Index(text[i:], "*/")+2)
-		case c == '{' || c == '[':
+		case strings.HasPrefix(rest, "//"):
+			line, _, _ := strings.Cut(rest, "\n")
+			i += len(line) - 1
+		case strings.HasPrefix(rest, "/*"):
+			i += max(0, strings.Index(rest, "*/")+1)
+		case rest[0] == '{' || rest[0] == '[':
 			depth++
-		case c == '}' || c == ']':
+		case rest[0] == '}' || rest[0] == ']':
 			depth--
 			closed = depth == 0
 		}
-		if out = append(out, text[i:i+n]...); closed {
-			if standard, err := hujson.Standardize(out); err == nil {
-				out = standard
-			}
-			break
-		}
+	}
+	out := []byte(text[:min(i, len(text))])
+	for _, c := range controls {
+		out[c] = ' '
+	}
+	if standard, err := hujson.Standardize(out); closed && err == nil {
+		out = standard
 	}
 	return string(out), closed
 }
@@ -107,6 +108,8 @@ func (q Question) read(text string) (json.RawMessage, error) {
 	return nil, cmp.Or(first, errors.New("the reply has no JSON object"))
 }
 
+type object = map[string]any
+
 // decodeObject decodes an object without rounding its numbers.
 func decodeObject(text json.RawMessage) (object map[string]any, err error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
@@ -115,9 +118,67 @@ func decodeObject(text json.RawMessage) (object map[string]any, err error) {
 	return object, err
 }
 
-// Fold returns a name in lower case without word separators: connectionValidity, connection_validity and
+// envelopes returns an object, and the object with the members of each object in it in place of that: models put what
+// they are asked for into another one.
+func envelopes(o object) []object {
+	all := []object{o}
+	for _, name := range slices.Sorted(maps.Keys(o)) {
+		if inner, ok := o[name].(object); ok {
+			opened := maps.Clone(o)
+			delete(opened, name)
+			maps.Copy(opened, inner)
+			all = append(all, opened)
+		}
+	}
+	return all
+}
+
+var errNoScore = errors.New("the score is missing")
+
+// Member returns the member of an object whose name is equal but for case and word separators. Two such names are an
+// error.
+func Member(o object, name string) (any, error) {
+	var found []any
+	for given, v := range o {
+		if fold(given) == fold(name) {
+			found = append(found, v)
+		}
+	}
+	if len(found) != 1 {
+		return nil, fmt.Errorf("%s: %w", name, errNoScore)
+	}
+	return found[0], nil
+}
+
+// readScore reads a score as models write it: 8, "8", "8.5", "8/10" on a scale up to 10, or an object that has one as
+// its score beside an explanation. More than four decimal places are rounded. A null is nil.
+func readScore(v any, scale Scale) (d *Decimal, why string, err error) {
+	if o, ok := v.(object); ok {
+		explanation, _ := Member(o, "explanation")
+		why, _ = explanation.(string)
+		v, err = Member(o, "score")
+	}
+	if v == nil || err != nil {
+		return nil, why, err
+	}
+	text := strings.TrimSpace(fmt.Sprint(v))
+	if score, of, ok := strings.Cut(text, "/"); ok && strings.TrimSpace(of) == scale.Max.String() {
+		text = strings.TrimSpace(score)
+	}
+	if !isDecimal(text) {
+		return nil, "", fmt.Errorf("%s is not a decimal number", quoted(text))
+	}
+	x, _ := new(big.Rat).SetString(text)
+	d = new(Round(x, places))
+	if !scale.OnScale(*d) {
+		return nil, "", fmt.Errorf("%v is off the scale of %v", d, scale)
+	}
+	return d, why, nil
+}
+
+// fold returns a name in lower case without word separators: connectionValidity, connection_validity and
 // "Connection Validity" are equal.
-func Fold(name string) string {
+func fold(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
 }
 

@@ -30,12 +30,7 @@ func thing(text string, more ...Part) item {
 // rated is the item with what was read of a reply.
 func rated(reply string) (item, Judgement) {
 	it := thing("x")
-	j := rate(style, it).Read(reply)
-	if j.Outcome == Answered {
-		if err := it.fill(style, j.JSON); err != nil {
-			panic(err)
-		}
-	}
+	j := rate(style, &it).Read(reply)
 	return it, j
 }
 
@@ -114,18 +109,6 @@ func TestObjects(t *testing.T) {
 	assert.Empty(t, Objects(strings.Repeat(`{"a":`, 1<<18)), "and quickly")
 }
 
-func TestRefuses(t *testing.T) {
-	for text, want := range map[string]bool{
-		"I'm sorry, but I can't help with that.":              true,
-		"I can’t rate this.":                                  true,
-		"As a model I must decline.":                          true,
-		"The claim is weak.":                                  false,
-		strings.Repeat("Well. ", 100) + "I can't see a flaw.": false,
-	} {
-		assert.Equal(t, want, refuses(text), text)
-	}
-}
-
 func FuzzReply(f *testing.F) {
 	f.Add(`{"clarity":4,"wit":2}`)
 	f.Add("```json\n{\"clarity\": \"4\",}\n```")
@@ -140,21 +123,6 @@ func FuzzReply(f *testing.F) {
 			require.Equal(t, it.Scores, again.Scores)
 		}
 	})
-}
-
-func TestMend(t *testing.T) {
-	for text, want := range map[string]string{
-		`{"a": 1}`:                      `{"a": 1}`,
-		"{\"a\": \"x,\ny\",}":           `{"a": "x, y" }`,
-		"{\"a\": /* , */ [1, ], //}\n}": "{\"a\":         [1  ]     \n}",
-		`{"a": 1} more }`:               `{"a": 1}`,
-		"{\"a\": \"// \\\" ,}\"}":       "{\"a\": \"// \\\" ,}\"}",
-		`{"a`:                           `{"a`,
-	} {
-		got, closed := Mend(text)
-		assert.Equal(t, want, got)
-		assert.Equal(t, strings.HasSuffix(want, "}"), closed, "%q", text)
-	}
 }
 
 var fenceForm = regexp.MustCompile(`(?s)^<data ([0-9a-f]{12}) label="[^"<>\n]*"( cut="\d+ bytes left out")?>\n([^<>]*)\n</data ([0-9a-f]{12})>$`)

@@ -1,8 +1,13 @@
 package score
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -33,50 +38,103 @@ func Within(place string, err error) error {
 	return &RequestError{place, err.Error()}
 }
 
-// Distinct checks the names of the elements of a list by [CheckName]: no two are equal.
-func Distinct[T any](list, field string, elements []T, limit int, name func(T) string) error {
-	first := make(map[string]int, len(elements))
-	for i, e := range elements {
-		place := fmt.Sprintf("%s[%d].%s", list, i, field)
-		if err := CheckName(place, name(e), limit); err != nil {
+// Check checks a request by the tags of its fields and returns a [RequestError] for the first field that is wrong:
+//
+//	is:"required"      a text is not blank
+//	is:"name"          a text has no invisible character
+//	is:"words"         a text has a letter or digit
+//	min:"1" max:"10"   range of a number, from 0 without min; maximum is as good as max
+//	max:"64"           bytes of a text, elements of a list
+//	unique:"ID"        field that differs in all elements of a list
+//
+// The tags of a map are those of its values, and its keys are names. A text with a maximum is valid UTF-8.
+func Check(request any) error { return check("", reflect.ValueOf(request), "") }
+
+func check(place string, v reflect.Value, tag reflect.StructTag) error {
+	limit := cmp.Or(tag.Get("max"), tag.Get("maximum"))
+	most, err := strconv.ParseFloat(limit, 64)
+	if err != nil {
+		most = math.Inf(1)
+	}
+	tooMany := func(n int, unit string) error {
+		if float64(n) > most {
+			return Refuse(place, "%d%s are more than %v", n, unit, int(most))
+		}
+		return nil
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return check(place, v.Elem(), tag)
+		}
+	case reflect.Struct:
+		for field, value := range v.Fields() {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if err := check(strings.Trim(place+"."+name, "."), value, field.Tag); err != nil {
+				return err
+			}
+		}
+	case reflect.Map:
+		byName := func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) }
+		for _, key := range slices.SortedFunc(v.Seq(), byName) {
+			member := at(place, key.String())
+			err := cmp.Or(check(member, key, `is:"required,name" max:"256"`), check(member, v.MapIndex(key), tag))
+			if err != nil {
+				return err
+			}
+		}
+	case reflect.Slice:
+		if err := tooMany(v.Len(), ""); err != nil {
 			return err
 		}
-		if j, twice := first[name(e)]; twice {
-			return Refuse(place, "%s is also the %s of %s[%d]", quoted(name(e)), field, list, j)
+		first := map[string]int{}
+		for i := range v.Len() {
+			if err := check(fmt.Sprintf("%s[%d]", place, i), v.Index(i), ""); err != nil {
+				return err
+			}
+			if unique := tag.Get("unique"); unique != "" {
+				name, field := v.Index(i).FieldByName(unique).String(), strings.ToLower(unique)
+				if j, twice := first[name]; twice {
+					const format = "%s is also the %s of %s[%d]"
+					return Refuse(fmt.Sprintf("%s[%d].%s", place, i, field), format, quoted(name), field, place, j)
+				}
+				first[name] = i
+			}
 		}
-		first[name(e)] = i
+	case reflect.String:
+		if limit != "" {
+			return cmp.Or(tooMany(v.Len(), " bytes"), checkText(place, v.String(), tag.Get("is")))
+		}
+	case reflect.Int, reflect.Int64, reflect.Float64:
+		x := v.Convert(reflect.TypeFor[float64]()).Float()
+		if v.Type() == reflect.TypeFor[Decimal]() {
+			x /= unit
+		}
+		from := cmp.Or(tag.Get("min"), "0")
+		least, _ := strconv.ParseFloat(from, 64)
+		if limit != "" && !(least <= x && x <= most) {
+			return Refuse(place, "%v is not between %s and %s", v, from, limit)
+		}
 	}
 	return nil
 }
 
-// AtMost refuses a list of more than limit elements.
-func AtMost(field string, n, limit int) error {
-	if n > limit {
-		return Refuse(field, "%d are more than %d", n, limit)
-	}
-	return nil
-}
-
-// CheckText refuses a text of more than limit bytes, or that is not valid UTF-8.
-func CheckText(field, text string, limit int) error {
+// checkText refuses a text that is not what it has to be.
+func checkText(place, text, is string) error {
+	word := func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }
+	invisible := func(c rune) bool { return !unicode.IsGraphic(c) }
 	switch {
-	case len(text) > limit:
-		return Refuse(field, "%d bytes are more than %d", len(text), limit)
 	case !utf8.ValidString(text):
-		return Refuse(field, "is not valid UTF-8")
+		return Refuse(place, "is not valid UTF-8")
+	case strings.Contains(is, "required") && strings.TrimSpace(text) == "":
+		return Refuse(place, "is required")
+	case strings.Contains(is, "name") && strings.ContainsFunc(text, invisible):
+		return Refuse(place, "%q has an invisible character", text)
+	case strings.Contains(is, "words") && !strings.ContainsFunc(text, word):
+		return Refuse(place, "%q has no word", text)
 	}
 	return nil
 }
 
-// CheckName refuses an id or name that is blank, has invisible characters, or violates [CheckText].
-func CheckName(field, name string, limit int) error {
-	switch err := CheckText(field, name, limit); {
-	case err != nil:
-		return err
-	case strings.TrimSpace(name) == "":
-		return Refuse(field, "is required")
-	case strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsGraphic(c) }):
-		return Refuse(field, "%q has an invisible character", name)
-	}
-	return nil
-}
+// at is the place of a member: labels["A"].
+func at(field, key string) string { return field + "[" + quoted(key) + "]" }

@@ -14,7 +14,7 @@ import (
 	"waymark/internal/strictjson"
 )
 
-// A Definition is a rubric as data.
+// A Definition is a rubric as data. The limits of its fields, see [Check], keep every sum within a [Decimal].
 type Definition struct {
 	ID          string `json:"id"`
 	Title       string `json:"title,omitempty"`
@@ -25,9 +25,9 @@ type Definition struct {
 	// WeightsSum is the required sum of the weights of all dimensions, to within 0.001; 0 disables the check.
 	WeightsSum Decimal `json:"weights_sum,omitempty"`
 	// Places is the number of decimal places of a composite, 0 to 4, rounded half up; default 2.
-	Places *int `json:"places,omitempty"`
+	Places *int `json:"places,omitempty" max:"4"`
 
-	Dimensions []Dimension `json:"dimensions"`
+	Dimensions []Dimension `json:"dimensions" max:"64"`
 	Floors     []Floor     `json:"floors,omitempty"`
 	Ceilings   []Ceiling   `json:"ceilings,omitempty"`
 	Gates      []Gate      `json:"gates,omitempty"`
@@ -58,7 +58,7 @@ type Dimension struct {
 	Name        string  `json:"name"`
 	Title       string  `json:"title,omitempty"`
 	Description string  `json:"description,omitempty"`
-	Weight      Decimal `json:"weight"`
+	Weight      Decimal `json:"weight" max:"1000"`
 	Scale       Scale   `json:"scale"`
 	// Conditional permits a card to exclude the dimension as not applicable.
 	Conditional bool     `json:"conditional,omitempty"`
@@ -67,8 +67,8 @@ type Dimension struct {
 
 // A Scale is the range of a score, both ends included.
 type Scale struct {
-	Min     Decimal `json:"min"`
-	Max     Decimal `json:"max"`
+	Min     Decimal `json:"min" min:"-1000" max:"1000"`
+	Max     Decimal `json:"max" min:"-1000" max:"1000"`
 	Integer bool    `json:"integer,omitempty"`
 }
 
@@ -90,21 +90,21 @@ type Floor struct {
 type Ceiling struct {
 	Dimension string  `json:"dimension"`
 	Below     Decimal `json:"below"`
-	Cap       Decimal `json:"cap"`
+	Cap       Decimal `json:"cap" min:"-1000" max:"1000"`
 }
 
 // A Gate is a condition that does not depend on the scores. Its cap applies after the ceilings.
 type Gate struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description,omitempty"`
-	Cap         *Decimal `json:"cap,omitempty"`
+	Cap         *Decimal `json:"cap,omitempty" min:"-1000" max:"1000"`
 	Fails       bool     `json:"fails,omitempty"` // a card that fails the gate fails altogether
 	Consequence string   `json:"consequence,omitempty"`
 }
 
 // A Band is the verdict for composites (or percents) of at least AtLeast. The last band has no AtLeast.
 type Band struct {
-	Verdict string   `json:"verdict"`
+	Verdict string   `json:"verdict" is:"required" max:"64"`
 	AtLeast *Decimal `json:"at_least,omitempty"`
 	Fails   bool     `json:"fails,omitempty"`   // not ranked
 	Caution bool     `json:"caution,omitempty"` // passes with a flag

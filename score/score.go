@@ -46,9 +46,13 @@ type Logged interface{ Entries() []Entry }
 type Judged interface{ JudgeOutcome() Outcome }
 
 // JudgeOutcome implements [Judged].
-func (a Answer) JudgeOutcome() Outcome {
-	if len(a.Unscored) == 0 {
-		return Answered
+func (a Answer) JudgeOutcome() Outcome { return outcomeOf(a.Judgements) }
+
+func outcomeOf(record []Judgement) Outcome {
+	for _, j := range record {
+		if j.Outcome != Answered {
+			return j.Outcome
+		}
 	}
-	return a.Unscored[0].Outcome
+	return Answered
 }

@@ -24,7 +24,6 @@
 package contribution
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,11 +49,11 @@ type Scores map[string]score.Decimal
 
 // A Request is one message to score.
 type Request struct {
-	ID   string `json:"id,omitempty"`
+	ID   string `json:"id,omitempty" max:"256"`
 	Role Role   `json:"role"`
-	Text string `json:"text"`
+	Text string `json:"text" is:"required" max:"262144"`
 	// Round is that of a session, from 1.
-	Round int `json:"round,omitempty"`
+	Round int `json:"round,omitempty" max:"1000000"`
 	// Scores apply to every valid delta of the text and override the rules.
 	Scores Scores `json:"scores,omitempty"`
 	// Context switches on conditional criteria: paradox, object_transposition.
@@ -132,14 +131,9 @@ func (rep *Report) valid() deltas {
 
 // check validates all fields but the deltas.
 func (r *Request) check() error {
-	switch {
-	case !slices.Contains(Roles, r.Role):
+	if !slices.Contains(Roles, r.Role) {
 		want := fmt.Sprintf("%s, %s or %s", Roles[0], Roles[1], Roles[2])
 		return score.Refuse("role", "unknown role %s: want %s", quoted(string(r.Role)), want)
-	case strings.TrimSpace(r.Text) == "":
-		return score.Refuse("text", "is required")
-	case r.Round < 0 || r.Round > 1_000_000:
-		return score.Refuse("round", "%d is not 1 to 1000000", r.Round)
 	}
 	for _, name := range sortedKeys(r.Context) {
 		if tables().Criteria[name].Applies == "" {
@@ -157,8 +151,7 @@ func (r *Request) check() error {
 			return score.Refuse("scores."+name, "%v is off the scale of %v", n, dim.Scale)
 		}
 	}
-	texts := cmp.Or(score.CheckText("id", r.ID, 256), score.CheckText("text", r.Text, maxText))
-	return cmp.Or(texts, r.Anchors.check())
+	return score.Check(r)
 }
 
 // scoreMessage checks and scores a message alone, without the gate and the warning of a whole set.
@@ -211,7 +204,7 @@ func scoreMessage(r Request) (Report, error) {
 
 // score sets the scores of a valid delta and adds its warnings to the report.
 func (d *Delta) score(r *Request, rep *Report) {
-	card, upper := score.Card{Scores: map[string]score.Decimal{}}, score.Decimal(0)
+	card, upper := score.Card{Scores: map[string]*score.Decimal{}}, score.Decimal(0)
 	for _, dim := range criteria().Definition().Dimensions {
 		c := tables().Criteria[dim.Name]
 		given, isGiven := r.Scores[dim.Name]
@@ -221,7 +214,7 @@ func (d *Delta) score(r *Request, rep *Report) {
 			d.NotApplicable[dim.Name] = c.Otherwise
 		}
 		if !c.isOf(r.Role) || !applies {
-			card.NotApplicable = append(card.NotApplicable, dim.Name)
+			card.Scores[dim.Name] = nil
 			continue
 		}
 		level := int(given / score.Whole(1))
@@ -230,7 +223,7 @@ func (d *Delta) score(r *Request, rep *Report) {
 			f, source = c.find(d, rep.valid()), "automatic"
 		}
 		d.Criteria[dim.Name] = Criterion{f, len(dim.Anchors) - 1, dim.Weight, source, dim.Anchors[f.Score].Text}
-		card.Scores[dim.Name] = score.Whole(f.Score)
+		card.Scores[dim.Name] = new(score.Whole(f.Score))
 		upper += dim.Weight * score.Decimal(f.Upper)
 	}
 	// Given scores are checked and found ones are on the scale, so there is no error.

@@ -1,7 +1,6 @@
 package contribution
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -232,9 +231,9 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		`scores.structural: -1 is off the scale of 0 to 3 in whole numbers`:                             {Role: testDesigner, Scores: Scores{"structural": score.Whole(-1)}},
 		`scores.style: there is no such criterion; there are ` + strings.Join(criteria().Names(), ", "): {Role: testDesigner, Scores: Scores{"style": score.Whole(1)}},
 		`context.kill: there is no such switch; there are paradox, object_transposition`:                {Role: testDesigner, Context: map[string]bool{"kill": true}},
-		`anchors.max: -1 is not 0 to 1000000`:                                                           {Role: testDesigner, Anchors: &Anchors{Max: -1}},
-		`round: -1 is not 1 to 1000000`:                                                                 {Role: testDesigner, Round: -1},
-		fmt.Sprintf("text: %d bytes are more than %d", maxText+1, maxText):                              {Role: testDesigner, Text: strings.Repeat("x", maxText+1)},
+		`anchors.max: -1 is not between 0 and 1000000`:                                                  {Role: testDesigner, Anchors: &Anchors{Max: -1}},
+		`round: -1 is not between 0 and 1000000`:                                                        {Role: testDesigner, Round: -1},
+		`text: 262145 bytes are more than 262144`:                                                       {Role: testDesigner, Text: strings.Repeat("x", 262145)},
 	} {
 		if r.Text == "" && !strings.HasPrefix(want, "text") {
 			r.Text = "x"

@@ -179,8 +179,8 @@ func (d *Delta) text() string {
 	return d.payload.words() + "\n" + d.rationale
 }
 
-// Limits of one message, in bytes and deltas.
-const maxText, maxDeltas = 256 << 10, 1000
+// maxDeltas is the largest number of deltas of one message.
+const maxDeltas = 1000
 
 // A Dropped is a part of the message that seems to be meant as a delta and cannot be read as one.
 type Dropped struct {

@@ -9,6 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// maxText is the limit in the tag of Request.Text.
+const maxText = 256 << 10
+
 // fenced puts JSON into a delta block.
 func fenced(json string) string { return "```delta\n" + json + "\n```\n" }
 

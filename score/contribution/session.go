@@ -10,12 +10,9 @@ import (
 	"waymark/score"
 )
 
-// maxMessages is the largest number of messages of a session.
-const maxMessages = 1000
-
 // A Session is a list of messages scored together.
 type Session struct {
-	Contributions []Request `json:"contributions"`
+	Contributions []Request `json:"contributions" max:"1000"`
 	// Anchors and Context are the defaults of the messages.
 	Anchors *Anchors        `json:"anchors,omitempty"`
 	Context map[string]bool `json:"context,omitempty"`
@@ -111,10 +108,10 @@ func ScoreSession(s Session) (SessionReport, error) {
 // is one.
 func (s *Session) order() ([]int, error) {
 	n := len(s.Contributions)
-	if n == 0 || n > maxMessages {
-		return nil, score.Refuse("contributions", "%d are not 1 to %d", n, maxMessages)
+	if n == 0 {
+		return nil, score.Refuse("contributions", "is required")
 	}
-	if err := s.Anchors.check(); err != nil {
+	if err := score.Check(s); err != nil {
 		return nil, err
 	}
 	round := func(i int) int { return s.Contributions[i].Round }

@@ -133,12 +133,12 @@ func TestSessionsThatAreRefused(t *testing.T) {
 	bad := ok
 	bad.Scores = Scores{"potency": score.Whole(9)}
 	for want, s := range map[string]Session{
-		"contributions: 0 are not 1 to 1000":                                             {},
-		"contributions: 1001 are not 1 to 1000":                                          {Contributions: make([]Request, 1001)},
+		"contributions: is required":                                                     {},
+		"contributions: 1001 are more than 1000":                                         {Contributions: make([]Request, 1001)},
 		"contributions[1].text: is required":                                             {Contributions: []Request{ok, {Role: testDesigner}}},
 		"contributions[1].round: it is missing, though others have one":                  {Contributions: []Request{round, ok}},
 		"contributions[1].scores.potency: 9 is off the scale of 0 to 3 in whole numbers": {Contributions: []Request{ok, bad}},
-		"anchors.max: -2 is not 0 to 1000000":                                            {Contributions: []Request{ok}, Anchors: &Anchors{Max: -2}},
+		"anchors.max: -2 is not between 0 and 1000000":                                   {Contributions: []Request{ok}, Anchors: &Anchors{Max: -2}},
 	} {
 		_, err := ScoreSession(s)
 		assert.EqualError(t, err, want)

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"waymark/score"
 )
 
 // reach is the largest distance of a negation before a phrase, in bytes.
@@ -31,19 +29,12 @@ func find(phrase, negator, text string) (said, denied string) {
 // Anchors are the possible targets of citations: a transcript of sections §1 to §Max, and records of an evidence pack
 // such as EV-001#E1. Citations of an absent one cannot be checked; an empty list has no record at all.
 type Anchors struct {
-	Max      int      `json:"max,omitempty"`
+	Max      int      `json:"max,omitempty" max:"1000000"`
 	Evidence []string `json:"evidence,omitempty"`
 }
 
 // maxSections is the largest section of any transcript.
 const maxSections = 1_000_000
-
-func (a *Anchors) check() error {
-	if a != nil && (a.Max < 0 || a.Max > maxSections) {
-		return score.Refuse("anchors.max", "%d is not 0 to %d", a.Max, maxSections)
-	}
-	return nil
-}
 
 // Citations are the anchors and markers of a text: sections such as §42-45 and records such as EV-001. Fake ones are not
 // in the anchors, odd ones are entries of a list of anchors that are no anchors. A text is marked if it has a marker

@@ -42,11 +42,11 @@ import (
 // A Request is the complete state of a triangulation, or a question to be answered with a judge: then it has no
 // hypotheses, and documents or a search tool to find evidence.
 type Request struct {
-	Question    string       `json:"question" doc:"Question that the hypotheses answer."`
-	Hypotheses  []Hypothesis `json:"hypotheses,omitempty" doc:"The answers. Without them a judge proposes five."`
+	Question    string       `json:"question" is:"required,words" max:"4000" doc:"Question that the hypotheses answer."`
+	Hypotheses  []Hypothesis `json:"hypotheses,omitempty" max:"10" unique:"ID" doc:"The answers. Without them a judge proposes five."`
 	NoneOfThese bool         `mcp:"-" json:"none_of_these,omitempty" doc:"Add the hypothesis that none of the others is right."`
-	Agreement   *float64     `mcp:"-" json:"agreement,omitempty" doc:"Agreement of independent answers, 0 to 1; default 0."`
-	Rounds      []Round      `json:"rounds,omitempty" doc:"The rounds of retrieval so far."`
+	Agreement   *float64     `mcp:"-" json:"agreement,omitempty" max:"1" doc:"Agreement of answers, 0 to 1; default 0."`
+	Rounds      []Round      `json:"rounds,omitempty" max:"50" doc:"The rounds of retrieval so far."`
 	Options     *Options     `mcp:"-" json:"options,omitempty" doc:"Thresholds; absent ones have their defaults."`
 
 	// The rest is for a question without hypotheses.
@@ -58,34 +58,34 @@ type Request struct {
 	Judge          score.JudgeOptions `mcp:"-" json:"judge,omitzero" doc:"The judge that proposes hypotheses."`
 	MaxRounds      int                `mcp:"-" json:"max_rounds,omitempty" minimum:"0" maximum:"20" doc:"Default 6."`
 	// Of each search.
-	PerQuery int `mcp:"-" json:"per_query,omitempty" minimum:"0" maximum:"50" doc:"Results used of each search; default 5."`
+	PerQuery int `mcp:"-" json:"per_query,omitempty" minimum:"0" maximum:"50" doc:"Results used of each; default 5."`
 }
 
 // A Hypothesis is one answer to the question.
 type Hypothesis struct {
-	ID   string `json:"id"`
-	Text string `json:"text"`
+	ID   string `json:"id" is:"required,name" max:"200"`
+	Text string `json:"text" is:"required,words" max:"4000"`
 	// Its words are matched together with those of the text.
-	Rationale string `mcp:"-" json:"rationale,omitempty" doc:"Reason why it may be true; matched together with text."`
+	Rationale string `mcp:"-" json:"rationale,omitempty" max:"4000" doc:"Why it may be true; matched together with text."`
 	// KeyFact is used in queries, not in matching.
-	KeyFact string   `mcp:"-" json:"key_fact,omitempty" doc:"Fact that would confirm or refute it; used in queries."`
-	Prior   *float64 `mcp:"-" json:"prior,omitempty" doc:"Prior weight, 0 to 1; default 1/k. Normalised to sum 1."`
+	KeyFact string   `mcp:"-" json:"key_fact,omitempty" max:"4000" doc:"Fact that confirms or refutes it; for queries."`
+	Prior   *float64 `mcp:"-" json:"prior,omitempty" max:"1" doc:"Prior weight, 0 to 1; default 1/k. Normalised to sum 1."`
 }
 
 // A Round holds the snippets of one round of retrieval.
 type Round struct {
-	Snippets []Snippet `json:"snippets"`
+	Snippets []Snippet `json:"snippets" max:"200"`
 	// Default: the number of new snippets.
-	NewDocuments *int `mcp:"-" json:"new_documents,omitempty" doc:"Default the number of new snippets."`
+	NewDocuments *int `mcp:"-" json:"new_documents,omitempty" max:"1000000000" doc:"Default the number of new snippets."`
 	// Default: the mean over all snippets.
 	QualityGain *float64 `mcp:"-" json:"quality_gain,omitempty" doc:"Default the mean of overlap times novelty."`
 }
 
 // A Snippet is a passage of a document. The same id and text again is the same snippet, and adds nothing.
 type Snippet struct {
-	ID     string `json:"id"`
-	Text   string `json:"text"`
-	Source string `json:"source,omitempty" doc:"A URL, a domain or any name."`
+	ID     string `json:"id" is:"required,name" max:"200"`
+	Text   string `json:"text" max:"20000"`
+	Source string `json:"source,omitempty" max:"2000" doc:"A URL, a domain or any name."`
 }
 
 // A Document is a text to search. Its default id is d1, d2, …, and its default source is its id.

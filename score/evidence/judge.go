@@ -3,9 +3,7 @@ package evidence
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,14 +13,6 @@ import (
 
 // A Judge returns the model that the options of a request select; see [score.Scorer.Asker].
 type Judge func(score.JudgeOptions) (score.Asker, error)
-
-// An AskError is a question that the judge did not answer, with the outcome.
-type AskError struct {
-	Outcome score.Outcome
-	Detail  string
-}
-
-func (e *AskError) Error() string { return fmt.Sprintf("%s: %s", e.Outcome, e.Detail) }
 
 // A Generation is the hypotheses that a judge proposed, and how.
 type Generation struct {
@@ -69,7 +59,7 @@ func generate(ctx context.Context, r Request, judge Judge) (Generation, error) {
 	}
 	j := asker.Ask(ctx, q)
 	if complete == nil || j.Outcome != score.Answered && j.Outcome != score.Unparsable {
-		return g, fmt.Errorf("%w: ask for hypotheses: %w", score.ErrJudge, &AskError{j.Outcome, j.Detail})
+		return g, fmt.Errorf("%w: ask for hypotheses: %w", score.ErrJudge, &score.AskError{Judgement: j})
 	}
 	g.Hypotheses, g.Alike, g.Judgement = complete, alike(complete), &j
 	g.Distinct, g.MeanDistance = len(g.Alike) == 0, distance(complete)
@@ -130,7 +120,14 @@ func proposal(question string) score.Question {
 	return score.Question{ID: "hypotheses", Name: "hypotheses", Schema: schema, System: rules, User: task}
 }
 
-// parseHypotheses reads the object that a judge was asked for, or names its faults. The names of its fields may be
+// parts are those of a proposed hypothesis, all of which are required.
+type parts struct {
+	Text      string `json:"text" is:"required,words" max:"4000"`
+	Rationale string `json:"rationale" is:"required,words" max:"4000"`
+	KeyFact   string `json:"key_fact" is:"required,words" max:"4000"`
+}
+
+// parseHypotheses reads the object that a judge was asked for, or names its first fault. The names of its fields may be
 // spelled in another way; of more than five hypotheses the first five count. They get the ids h1 to h5 in their order.
 func parseHypotheses(object json.RawMessage) (hs []Hypothesis, err error) {
 	var reply struct{ Hypotheses []map[string]any }
@@ -139,16 +136,18 @@ func parseHypotheses(object json.RawMessage) (hs []Hypothesis, err error) {
 	if n := len(reply.Hypotheses); n < generated {
 		return nil, fmt.Errorf("it has %d hypotheses, not %d", n, generated)
 	}
-	var faults []error
 	for i, item := range reply.Hypotheses[:generated] {
-		fields := map[string]string{}
-		for _, name := range slices.Sorted(maps.Keys(item)) {
-			fields[score.Fold(name)], _ = item[name].(string)
+		text := func(name string) string {
+			v, _ := score.Member(item, name)
+			text, _ := v.(string)
+			return text
 		}
-		h := Hypothesis{ID: fmt.Sprintf("h%d", i+1), Text: fields["text"]}
-		h.Rationale, h.KeyFact = fields["rationale"], fields["keyfact"]
+		p := parts{text("text"), text("rationale"), text("key_fact")}
+		if err := score.Check(p); err != nil {
+			return nil, score.Within(fmt.Sprintf("hypotheses[%d]", i), err)
+		}
+		h := Hypothesis{ID: fmt.Sprintf("h%d", i+1), Text: p.Text, Rationale: p.Rationale, KeyFact: p.KeyFact}
 		hs = append(hs, h)
-		faults = append(faults, h.check(fmt.Sprintf("hypotheses[%d]", i), true))
 	}
-	return hs, errors.Join(faults...)
+	return hs, nil
 }

@@ -63,7 +63,7 @@ func TestParseHypothesesRefuses(t *testing.T) {
 		{"plain strings", `{"hypotheses":["a","b","c","d","e"]}`, "hypotheses[0].text: is required"},
 		{"no rationale", list(strings.Replace(fiveItems, `"rationale":"It froze."`, `"rationale":null`, 1)), "hypotheses[2].rationale: is required"},
 		{"empty key fact", list(strings.Replace(fiveItems, `"key_fact":"A torn flag."`, `"key_fact":" "`, 1)), "hypotheses[1].key_fact: is required"},
-		{"the seed's names", list(strings.ReplaceAll(fiveItems, "text", "hypothesis_text")), "hypotheses[4].text: is required"},
+		{"the seed's names", list(strings.ReplaceAll(fiveItems, "text", "hypothesis_text")), "hypotheses[0].text: is required"},
 		{"deep", strings.Repeat("[", 20000), "no JSON object"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -56,7 +56,7 @@ func TestCheckRefuses(t *testing.T) {
 		{"no snippet id", `{` + small + `,"rounds":[{"snippets":[{"text":"x"}]}]}`, "rounds[0].snippets[0].id: is required"},
 		{"one id, two texts", `{` + small + `,"rounds":[{"snippets":[{"id":"s","text":"x"},{"id":"s","text":"y"}]}]}`, `rounds[0].snippets[1].id: "s" is already the id of snippets[0], which has another text`},
 		{"long snippet", `{` + small + `,"rounds":[{"snippets":[]},{"snippets":[{"id":"s","text":"` + long + `"}]}]}`, "rounds[1].snippets[0].text: 20001 bytes are more than 20000"},
-		{"new documents", `{` + small + `,"rounds":[{"snippets":[],"new_documents":-1}]}`, "rounds[0].new_documents: -1 is below 0"},
+		{"new documents", `{` + small + `,"rounds":[{"snippets":[],"new_documents":-1}]}`, "rounds[0].new_documents: -1 is not between 0 and"},
 		{"many snippets", `{` + small + `,"rounds":[{"snippets":[` + many(201) + `]}]}`, "rounds[0].snippets: 201 are more than 200"},
 		{"many rounds", `{` + small + `,"rounds":[` + strings.Repeat(`{"snippets":[]},`, 50) + `{"snippets":[]}]}`, "rounds: 51 are more than 50"},
 		{"many in all", `{` + small + `,"rounds":[` + strings.Repeat(`{"snippets":[`+many(200)+`]},`, 10) + `{"snippets":[{"id":"s","text":"x"}]}]}`, "rounds[10].snippets: more than 2000 in all rounds"},

@@ -141,7 +141,7 @@ func (r Request) finder(caller run.Caller) (finder, error) {
 	seen := map[string]bool{}
 	for i, d := range r.Documents {
 		d.Source = score.Cut(cmp.Or(d.Source, d.ID), maxSource)
-		if seen[d.ID] || score.CheckName("", d.ID, maxID-8) != nil {
+		if seen[d.ID] || len(d.ID) > maxID-8 || score.Check(Snippet{ID: d.ID}) != nil {
 			d.ID = fmt.Sprint("d", i+1)
 		}
 		seen[d.ID] = true

@@ -192,7 +192,7 @@ func TestGenerate(t *testing.T) {
 func TestInquiryErrors(t *testing.T) {
 	asked := Request{Question: question, SearchTool: "web:search"}
 	_, err := Triangulate(t.Context(), asked, (&replies{outcome: score.Unavailable}).judge, shelf(inPool))
-	var unanswered *AskError
+	var unanswered *score.AskError
 	assert.ErrorAs(t, err, &unanswered)
 	assert.ErrorIs(t, err, score.ErrJudge)
 

@@ -70,7 +70,7 @@ func (d *draft) score(g *gathered, h History, r *score.Rubric, support int) (p P
 	if e.Nearest != "" {
 		scores[dimNovelty] = given{10 * (1 - e.Jaccard), fmt.Sprintf("most like %s, Jaccard %.2f of their tools", e.Nearest, e.Jaccard)}
 	}
-	card := score.Card{Scores: map[string]score.Decimal{}}
+	card := score.Card{Scores: map[string]*score.Decimal{}}
 	rate := float64(e.Succeeded+1) / float64(e.Known+2)
 	scores[dimSuccess] = given{5 + 10*(rate-e.BaseRate), fmt.Sprintf("%d of %d tasks succeeded, %.2f counting one of each more; %.2f of those with its tools; as good is 5",
 		e.Succeeded, e.Known, rate, e.BaseRate)}
@@ -79,9 +79,9 @@ func (d *draft) score(g *gathered, h History, r *score.Rubric, support int) (p P
 	}
 	for _, dimension := range r.Definition().Dimensions {
 		if name := dimension.Name; name == dimSuccess && e.Known < knownLeast {
-			card.NotApplicable = append(card.NotApplicable, name)
+			card.Scores[name] = nil
 		} else {
-			card.Scores[name] = hundredths(scores[name].score)
+			card.Scores[name] = new(hundredths(scores[name].score))
 		}
 	}
 	w := d.wire()

@@ -15,7 +15,6 @@ import (
 	"waymark/episodic"
 	"waymark/live"
 	"waymark/score"
-	"waymark/score/evidence"
 	"waymark/server/internal/api"
 )
 
@@ -44,7 +43,7 @@ func (c *Service) recorded(ctx context.Context, a api.Access, id string, after [
 // outcomeOf is how a run went; known is false if that was up to the caller.
 func outcomeOf(out any, err error) (outcome episodic.Outcome, kind string, known bool) {
 	judged, ok := out.(score.Judged)
-	var ask *evidence.AskError
+	var ask *score.AskError
 	switch {
 	case errors.As(err, &ask) && callersFault(ask.Outcome):
 		return "", "", false
