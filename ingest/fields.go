@@ -176,6 +176,18 @@ func newDocument(l line) (*document, error) {
 	return d, nil
 }
 
+// parse reads a line that holds an object, or a list, of which it leaves out what is null.
+func parse(l line) (d *document, list []*document, err error) {
+	d, err = newDocument(l)
+	if err != nil && l.problem == "" && bytes.HasPrefix(l.data, []byte("[")) {
+		d = &document{raw: l.data, problem: new(error)}
+		if list, isList := d.elements(); isList {
+			return d, list, nil
+		}
+	}
+	return d, nil, err
+}
+
 // decode reads the document into a map or a list of its parts; false for anything else.
 func (d *document) decode(parts any) bool {
 	err := jsonv2.Unmarshal(d.raw, parts, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),

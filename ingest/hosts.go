@@ -3,15 +3,19 @@ package ingest
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"waymark/ingest/hook"
 )
 
 // host is the format in which one host keeps its sessions: lines, or one document, of records. A record holds parts,
@@ -23,6 +27,7 @@ import (
 type host struct {
 	format  string
 	records string // members with the records of a file that is one document
+	talks   string // members that name the conversation, where each such document, or list, is one of its own
 	known   string // conditions of records that are understood; any other is counted as skipped
 
 	starts  string // conditions of the record that names the session; "": each may
@@ -172,9 +177,23 @@ var hosts = map[string]*host{
 		},
 		asks: "role=user", text: "parts",
 	},
-	// The messages and items of [decodeOpenAIChat], which says to which conversation they belong.
+	// Conversations with a model in the words of OpenAI's interfaces, each of these an object, a line, or
+	// an element of a list:
+	//
+	//	{"messages":[…]}                                   chat completions; a request and its "choices" as well
+	//	{"input":[…],"output":[…]}                         Responses: function_call, function_call_output, mcp_call
+	//	{"role":"assistant","tool_calls":[…]}              one message: the file is the conversation
+	//	{"type":"function_call","call_id":…}               one item of Responses, the same
+	//	{"data":[{"object":"trace"},{"object":"trace.span"}]}  a trace of the Agents SDK
+	//
+	// The calls of one message are parallel, and so are items that stand together before their outputs.
+	// Arguments may be an object or JSON in a string; a call without an id is paired with its answer by
+	// its place. There are no times. An answer is a failure if it says so (is_error, status "error", or
+	// JSON with isError or a lone error); else nobody knows, and so it stays.
 	"openai-chat": {
-		format: "openai-chat", known: ".", together: true,
+		format: "openai-chat", known: "role; type=*_call*|*message|reasoning|compaction|item_reference|mcp_*", together: true,
+		talks: `conversation_id thread_id session_id conversation conversation.id
+			metadata.session_id metadata.thread_id metadata.conversation_id id`,
 		// A log of both the request and the response holds the lists inside.
 		records: `messages items input output choices body.messages body.input
 			request.messages request.items request.input request.output
@@ -207,66 +226,109 @@ var hosts = map[string]*host{
 	},
 }
 
-// session is the state of reading one file.
+// session is the state of reading one file, or one conversation in it.
 type session struct {
 	*traces
 	*host
 	name  string
 	began time.Time
 	turn  string
+	place int               // of the record among the others
 	said  string            // the last request, which some hosts write twice
 	sides map[string]string // line of a sidechain of Claude Code → its subagent
-
 	named bool
-	only  *thread // where the records are not told apart by a label
+	only  *thread // of a conversation; else the records name theirs
+	spans *spans
 }
-
-var errNothingKnown = errors.New("none of its records is of a kind that is known")
 
 func (h *host) decode(in *input, emit func(Item) bool) error {
 	t := in.traces(h.format)
 	return in.eachTraceFile(t, emit, func(name string, r io.Reader, more func() bool) error {
-		s := &session{traces: t, host: h, name: in.sessionOf(name), sides: map[string]string{}}
+		s := &session{traces: t, host: h, name: in.sessionOf(name), sides: map[string]string{}, spans: newSpans(t)}
+		defer s.spans.end()
 		return eachValue(r, false, func(l line) bool {
-			if err := s.value(l); err != nil {
-				t.drop(l.number, err)
-			}
+			s.value(l)
 			return more()
 		})
 	})
 }
 
 // value reads a record, a list of them, or an object that holds them.
-func (s *session) value(l line) error {
-	d, err := newDocument(l)
-	inside := err != nil && l.problem == "" && bytes.HasPrefix(l.data, []byte("["))
-	all := []*document{d}
-	if inside {
-		d = &document{raw: l.data, problem: new(error)}
-		if all, inside = d.elements(); inside {
-			err = nil
-		}
-	}
-	if err != nil {
+func (s *session) value(l line) {
+	d, all, err := parse(l)
+	const message = "role; type=*_call"
+	isList, talks := all != nil, s.talks != ""
+	switch {
+	case err != nil:
 		s.tally.Lines++
-		return err
-	}
-	if records := d.records(s.records); records != nil {
-		all, inside = records, true
-		s.start(d, time.Time{})
-	}
-	skipped := s.tally.Skipped
-	for i, m := range all {
-		number := l.number
-		if inside {
-			number = i + 1
+		s.drop(l.number, err)
+		return
+	case talks && isList && !(len(all) > 0 && holds(all[0], message)): // each element is a value
+		for _, e := range all {
+			s.value(line{number: l.number, data: e.raw})
 		}
-		s.record(number, number, m)
+		return
+	case talks && holds(d, "data=[*; object=trace*"):
+		s.spans.read(spanRows["agents"], l)
+		return
+	case !isList && !(talks && holds(d, message)):
+		if all = d.records(s.records); all != nil {
+			s.start(d, time.Time{})
+		}
 	}
-	if s.tally.Lines += len(all); *d.problem == nil && inside && len(all) > 0 && s.tally.Skipped-skipped == len(all) {
-		return errNothingKnown
+	switch {
+	case all == nil:
+		all = []*document{d}
+	case talks:
+		s = s.conversation(d, all)
+		defer s.only.flush()
 	}
-	return *d.problem // after what can be read of it
+	s.tally.Lines += len(all)
+	for i, m := range all {
+		s.record(l.number, m)
+		if err := *m.problem; err != nil { // after what can be read of it
+			if *m.problem = nil; len(all) > 1 {
+				err = fmt.Errorf("record %d: %w", i+1, err)
+			}
+			s.drop(l.number, err)
+		}
+	}
+}
+
+// conversation begins one. Without a name it is known by its first call, if the id of that is one that no other would
+// have, else by all of its content. The id of a completion is not that of its conversation. Logs of requests hold each
+// conversation many times, every time longer: the longest counts.
+func (s *session) conversation(d *document, all []*document) *session {
+	name := ""
+	for field := range strings.FieldsSeq(s.talks) {
+		if id := hook.Text(d.value(field)); !strings.HasPrefix(id, "chatcmpl-") && !strings.HasPrefix(id, "resp_") {
+			name = cmp.Or(name, id)
+		}
+	}
+	if name == "" {
+		if name = firstCallID(all); !unique(name) {
+			name = fmt.Sprintf("%.8x", sha256.Sum256(d.raw))
+		}
+	}
+	return &session{traces: s.traces, host: s.host, only: s.newThread(name)}
+}
+
+func firstCallID(all []*document) string {
+	for _, m := range all {
+		if calls, _ := m.list("tool_calls"); len(calls) > 0 {
+			return calls[0].text("id")
+		}
+		if holds(m, "type=*_call") {
+			return m.text(callIDs)
+		}
+	}
+	return ""
+}
+
+// unique reports whether an id looks drawn at random: sixteen characters or more, digits and letters.
+func unique(id string) bool {
+	letter := func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
+	return len(id) >= 16 && strings.ContainsAny(id, "0123456789") && strings.ContainsFunc(id, letter)
 }
 
 // records are those in some lists, or single, in their order; nil if there is no such member. A text alone is what a user
@@ -309,30 +371,29 @@ func (in *input) sessionOf(name string) string {
 	return in.folder
 }
 
-// record reads one record of a session, which stands on a line and at a place among the others.
-func (s *session) record(number, place int, d *document) {
-	at := moment(d, s.time)
+// record reads one record of a session, which stands on a line.
+func (s *session) record(number int, d *document) {
+	s.place++
+	at, th, label := moment(d, s.time), s.only, s.name
 	s.start(d, at)
-	label := s.name
-	if s.sub != nil {
-		if sub := s.sub(s, d); sub != "" {
-			label += "/" + sub
-		}
-	}
-	th := s.only
 	if th == nil {
+		if label = s.name; s.sub != nil {
+			if sub := s.sub(s, d); sub != "" {
+				label += "/" + sub
+			}
+		}
 		th = s.thread(label)
 	}
 	if turn := d.text(s.host.turn); turn != "" || s.together {
 		s.turn = turn
 	}
 	body, one := cmp.Or(d.at(s.body), d), call{line: number, turn: s.turn, at: at}
-	if s.only != nil && d.text("role") == "assistant" { // what has no id is answered before the next calls
+	if holds(d, "role=assistant") { // what has no id is answered before the next calls
 		th.answered = th.asked
 	}
 	calls := th.apply(s.whole, d.text(s.kind), body, one)
 	if s.together && s.turn == "" {
-		one.turn = strconv.Itoa(place)
+		one.turn = strconv.Itoa(s.place)
 	}
 	for list := range strings.FieldsSeq(s.parts) {
 		if calls && list != "tool_calls" { // a record that is a call or a result by itself has no others in its content
@@ -440,62 +501,52 @@ func decodeOpenCode(in *input, emit func(Item) bool) error {
 	t, more := in.traces("opencode"), true
 	root := cmp.Or(in.openCodeRoot(), ".")
 	sessions, err := fs.ReadDir(in.fsys, path.Join(root, "message"))
-	if err != nil {
-		return err
-	}
 	for _, folder := range sessions {
 		if !more || !folder.IsDir() {
 			continue
 		}
 		dir := path.Join(root, "message", folder.Name())
-		messages, err := fs.ReadDir(in.fsys, dir)
-		if err != nil {
-			return err
-		}
 		t.file(dir, func(it Item) { more = more && emit(it) })
 		s := &session{traces: t, host: hosts["opencode"], name: folder.Name()}
-		for i, m := range messages {
-			if d := in.smallDocument(t, path.Join(dir, m.Name())); d != nil {
-				id := cmp.Or(d.text("id"), strings.TrimSuffix(m.Name(), ".json"))
-				in.openCodeParts(t, d, path.Join(root, "part", path.Base(id)))
-				s.record(i+1, i+1, d)
+		for stem, m := range in.documents(t, dir) {
+			parts := [][]byte{}
+			for _, part := range in.documents(t, path.Join(root, "part", path.Base(cmp.Or(m.text("id"), stem)))) {
+				parts = append(parts, part.raw)
 			}
+			list := slices.Concat([]byte("["), bytes.Join(parts, []byte(",")), []byte("]"))
+			m.members["parts"] = &document{raw: list, problem: m.problem}
+			s.record(s.place+1, m)
 		}
 		t.end()
 	}
-	if more {
+	if err == nil && more {
 		emit(Item{Tally: &t.tally})
 	}
-	return nil
+	return err
 }
 
-// openCodeParts puts the parts of a message into it; one without parts has no folder.
-func (in *input) openCodeParts(t *traces, d *document, folder string) {
-	files, _ := fs.ReadDir(in.fsys, folder)
-	var parts [][]byte
-	for _, f := range files {
-		if part := in.smallDocument(t, path.Join(folder, f.Name())); part != nil {
-			parts = append(parts, part.raw)
+// documents are the files of one object each in a folder, by their names without the ending. Other files are counted, or
+// dropped where they are damaged; a message without parts has no folder of them.
+func (in *input) documents(t *traces, folder string) iter.Seq2[string, *document] {
+	return func(yield func(string, *document) bool) {
+		files, _ := fs.ReadDir(in.fsys, folder)
+		for _, f := range files {
+			t.tally.Lines++
+			text, err := in.readAll(path.Join(folder, f.Name()))
+			var d *document
+			if err == nil {
+				d, err = newDocument(line{data: bytes.TrimSpace(text), cut: true})
+			}
+			switch {
+			case err == nil:
+				if !yield(strings.TrimSuffix(f.Name(), ".json"), d) {
+					return
+				}
+			case text != nil && (json.Valid(text) || path.Ext(f.Name()) != ".json"):
+				t.skip()
+			default:
+				t.emit(Item{File: path.Join(folder, f.Name()), Line: 1, Dropped: err.Error()})
+			}
 		}
 	}
-	list := slices.Concat([]byte("["), bytes.Join(parts, []byte(",")), []byte("]"))
-	d.members["parts"] = &document{raw: list, problem: d.problem}
-}
-
-// smallDocument reads a file of one object; nil for anything else, which is counted, or dropped where it is damaged.
-func (in *input) smallDocument(t *traces, name string) *document {
-	t.tally.Lines++
-	text, err := in.readAll(name)
-	var d *document
-	if err == nil {
-		if d, err = newDocument(line{data: bytes.TrimSpace(text), cut: true}); err == nil {
-			return d
-		}
-		if json.Valid(text) || path.Ext(name) != ".json" {
-			t.skip()
-			return nil
-		}
-	}
-	t.emit(Item{File: name, Line: 1, Dropped: err.Error()})
-	return nil
 }

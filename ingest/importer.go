@@ -113,7 +113,7 @@ var formats = []Format{
 	{"goose", "Goose session JSONL, one file or a folder of sessions", hosts["goose"].decode},
 	{"opencode", "OpenCode folder storage, with message and part", decodeOpenCode},
 	{"cline", "Cline task (api_conversation_history.json), one file or a folder of tasks", hosts["cline"].decode},
-	{"openai-chat", "OpenAI conversations: messages with tool_calls, Responses items, Agents traces; one an object, line or list", decodeOpenAIChat},
+	{"openai-chat", "OpenAI conversations: messages with tool_calls, Responses items, Agents traces; one an object, line or list", hosts["openai-chat"].decode},
 	{"otel", "OpenTelemetry traces in OTLP JSON, rows of spans of Phoenix and MLflow", spanRows["otel"].decode},
 	{"mcp-jsonrpc", "recorded MCP messages: a transport log, Claude Desktop mcp*.log, JSON-RPC lines", decodeJSONRPC},
 	{"langfuse", "Langfuse export of traces or observations", spanRows["langfuse"].decode},
@@ -378,7 +378,7 @@ func (f *finisher) keep(it *Item, err error, id *string, content func() []byte) 
 	switch was, known := f.seen[key]; {
 	case !known:
 		f.seen[key] = first{int32(it.Line), digest}
-	case was.digest == digest:
+	case was.digest == digest, f.trace && it.Kind == KindEpisode: // a resumed session repeats what it goes on from
 		it.Tool, it.Capability, it.Episode = nil, nil, nil
 		it.Duplicate = true
 	default:

@@ -168,7 +168,6 @@ func (r *transcript) message(number int, e *envelope, v json.RawMessage) error {
 	if method == "tools/call" && name != "" {
 		arguments := m.value("params.arguments")
 		q.thread = r.thread(cmp.Or(e.session, r.file))
-		q.thread.loose = true
 		r.sum = sha256.Sum256(slices.Concat(r.sum[:], []byte(name), arguments))
 		// Ids begin anew with each connection: what is unique is the moment, or all that came before.
 		unique := e.at.UTC().Format(time.RFC3339Nano)

@@ -28,15 +28,16 @@ import (
 type traces struct {
 	format  string
 	digests *episodic.DigestKey
-	begun   map[string]bool // first calls of episodes, over all files: a resumed session repeats them
 	emit    func(Item)
 	threads map[string]*thread
-	order   []*thread // by first line
+	order   []*thread      // by first line
+	found   []Item         // episodes of this file
+	at      map[string]int // id of an episode → its place among those found
 	tally   Tally
 }
 
 func (in *input) traces(format string) *traces {
-	return &traces{format: format, digests: in.opts.Digests, begun: map[string]bool{}}
+	return &traces{format: format, digests: in.opts.Digests}
 }
 
 // maxTraceLine bounds a line of a trace, which may carry what a tool returned.
@@ -67,7 +68,7 @@ func (in *input) eachTraceFile(t *traces, emit func(Item) bool, read func(name s
 
 // file begins the reading of one file.
 func (t *traces) file(name string, emit func(Item)) {
-	t.threads, t.order = map[string]*thread{}, nil
+	t.threads, t.order, t.found, t.at = map[string]*thread{}, nil, nil, map[string]int{}
 	t.emit = func(it Item) {
 		it.File = cmp.Or(it.File, name)
 		emit(it)
@@ -94,6 +95,20 @@ func (t *traces) end() {
 	for _, th := range t.order {
 		th.flush()
 	}
+	for _, it := range t.found {
+		t.emit(it)
+	}
+}
+
+// keep holds an episode until the file ends: a later line may tell it again, longer, or with more of its last call.
+func (t *traces) keep(it Item) {
+	switch i, known := t.at[it.ID]; {
+	case !known:
+		t.at[it.ID] = len(t.found)
+		t.found = append(t.found, it)
+	case len(t.found[i].Episode.Steps) <= len(it.Episode.Steps):
+		t.found[i] = it
+	}
 }
 
 // skip counts a line of a kind that is not known.
@@ -107,9 +122,6 @@ func (t *traces) drop(line int, err error) {
 type thread struct {
 	t       *traces
 	session string
-	salt    string // tells apart what session and call id do not
-	loose   bool   // call ids mean nothing beyond the session
-	again   bool   // a longer telling of the same session is no repetition
 
 	rule   *episodic.Sessions
 	line   int // of the request
@@ -245,9 +257,9 @@ func (th *thread) flush() {
 		switch {
 		case s.Void:
 		case ev.ends:
-			th.rule.End(th.session, s.name(th), ev.at)
+			th.rule.End(th.session, s.CallID, ev.at)
 		default:
-			p := th.rule.Begin(episodic.Call{Session: th.session, ID: s.name(th), Intent: s.intent, Group: s.turn, Start: s.Started})
+			p := th.rule.Begin(episodic.Call{Session: th.session, ID: s.CallID, Intent: s.intent, Group: s.turn, Start: s.Started})
 			if open == nil || open.episode.ID != p.Episode {
 				open.close(th)
 				open = &cut{first: s, episode: episodic.Episode{ID: p.Episode, Intent: p.Intent, Time: p.Time, Session: p.Session}}
@@ -255,21 +267,13 @@ func (th *thread) flush() {
 			s.Group = p.Group
 			open.add(s)
 			if !s.Ended {
-				th.rule.End(th.session, s.name(th), s.Started)
+				th.rule.End(th.session, s.CallID, s.Started)
 			}
 		}
 	}
 	open.close(th)
 	th.line, th.steps, th.events, th.answered = 0, nil, nil, th.asked
 	clear(th.calls)
-}
-
-// name of a call that tells it from all others.
-func (s *step) name(th *thread) string {
-	if th.salt == "" {
-		return s.CallID
-	}
-	return s.CallID + "\x00" + th.salt
 }
 
 // cut is an episode being put together.
@@ -297,16 +301,10 @@ func (c *cut) close(th *thread) {
 		it.Line = c.first.line
 	}
 	th.line = 0 // the next episode begins where its first call stands
-	first := c.first.CallID
-	if th.loose {
-		first = e.ID
-	}
-	switch {
-	case th.t.begun[first] && !th.again:
-		it.Episode, it.Duplicate = nil, true
-	case c.problem != nil:
+	if c.problem != nil {
 		it.drop(fmt.Sprintf("episode %q of %s: %s", e.ID, plural.Of(len(e.Steps), "step"), c.problem))
+		th.t.emit(it)
+	} else {
+		th.t.keep(it)
 	}
-	th.t.begun[first] = true
-	th.t.emit(it)
 }
