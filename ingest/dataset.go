@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,12 +30,12 @@ var datasetFiles = []struct {
 	kind Kind
 }{{"tools.jsonl", KindTool}, {"capabilities.jsonl", KindCapability}, {"episodes.jsonl", KindEpisode}}
 
-func decodeDataset(in *input, emit func(Item) bool) error {
+func decodeDataset(in *input) error {
 	if !in.isDir {
-		return in.eachLineOf("", func(l line) bool { return emit(datasetItem(l, "")) })
+		return in.eachLineOf("", func(l line) { in.emit(datasetItem(l, "")) })
 	}
-	requires, more, found := map[string][]string{}, true, false
-	err := in.eachLineOf("tool_graph.jsonl", func(l line) bool {
+	requires, found := map[string][]string{}, false
+	err := in.eachLineOf("tool_graph.jsonl", func(l line) {
 		var link struct {
 			Source string `json:"source"`
 			Target string `json:"target"`
@@ -48,23 +49,21 @@ func decodeDataset(in *input, emit func(Item) bool) error {
 		}
 		switch {
 		case err != nil:
-			more = emit(Item{File: "tool_graph.jsonl", Line: l.number, Kind: KindTool, Dropped: err.Error()})
+			in.emit(Item{Line: l.number, Kind: KindTool, Dropped: err.Error()})
 		case link.Type != "":
 			requires[link.Target] = append(requires[link.Target], link.Source)
 		}
-		return more
 	})
 	for _, f := range datasetFiles {
-		if err != nil && !errors.Is(err, fs.ErrNotExist) || !more {
-			return err
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			break
 		}
-		err = in.eachLineOf(f.name, func(l line) bool {
+		err = in.eachLineOf(f.name, func(l line) {
 			it := datasetItem(l, f.kind)
-			if it.File = f.name; it.Tool != nil {
+			if it.Tool != nil {
 				it.Tool.Requires = append(it.Tool.Requires, requires[it.Tool.ID]...)
 			}
-			more = emit(it)
-			return more
+			in.emit(it)
 		})
 		found = found || err == nil
 	}
@@ -77,13 +76,14 @@ func decodeDataset(in *input, emit func(Item) bool) error {
 	return nil
 }
 
-func (in *input) eachLineOf(name string, visit func(line) bool) error {
+func (in *input) eachLineOf(name string, visit func(line)) error {
 	f, err := in.open(name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return eachLine(f, visit)
+	in.file = cmp.Or(name, in.name)
+	return in.eachLine(f, visit)
 }
 
 func datasetItem(l line, kind Kind) (it Item) {
@@ -194,15 +194,9 @@ func WriteLine(w io.Writer, it Item) error {
 	return err
 }
 
-func decodeWaymark(in *input, emit func(Item) bool) error {
-	return in.eachFile("waymark", func(name string) (more bool, err error) {
-		err = in.eachLineOf(name, func(l line) bool {
-			it := waymarkItem(l)
-			it.File = name
-			more = emit(it)
-			return more
-		})
-		return more, err
+func decodeWaymark(in *input) error {
+	return in.eachFile("waymark", func(_ string, f io.Reader) error {
+		return in.eachLine(f, func(l line) { in.emit(waymarkItem(l)) })
 	})
 }
 

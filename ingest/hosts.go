@@ -241,15 +241,11 @@ type session struct {
 	spans *spans
 }
 
-func (h *host) decode(in *input, emit func(Item) bool) error {
-	t := in.traces(h.format)
-	return in.eachTraceFile(t, emit, func(name string, r io.Reader, more func() bool) error {
+func (h *host) decode(in *input) error {
+	return in.eachTraceFile(h.format, func(t *traces, name string, r io.Reader) error {
 		s := &session{traces: t, host: h, name: in.sessionOf(name), sides: map[string]string{}, spans: newSpans(t)}
 		defer s.spans.end()
-		return eachValue(r, false, func(l line) bool {
-			s.value(l)
-			return more()
-		})
+		return in.eachValue(r, false, s.value)
 	})
 }
 
@@ -497,16 +493,17 @@ func (in *input) openCodeRoot() string {
 	return ""
 }
 
-func decodeOpenCode(in *input, emit func(Item) bool) error {
-	t, more := in.traces("opencode"), true
+func decodeOpenCode(in *input) error {
+	t := in.traces("opencode")
 	root := cmp.Or(in.openCodeRoot(), ".")
 	sessions, err := fs.ReadDir(in.fsys, path.Join(root, "message"))
 	for _, folder := range sessions {
-		if !more || !folder.IsDir() {
+		if !in.more() || !folder.IsDir() {
 			continue
 		}
 		dir := path.Join(root, "message", folder.Name())
-		t.file(dir, func(it Item) { more = more && emit(it) })
+		in.file = dir
+		t.begin()
 		s := &session{traces: t, host: hosts["opencode"], name: folder.Name()}
 		for stem, m := range in.documents(t, dir) {
 			parts := [][]byte{}
@@ -519,8 +516,8 @@ func decodeOpenCode(in *input, emit func(Item) bool) error {
 		}
 		t.end()
 	}
-	if err == nil && more {
-		emit(Item{Tally: &t.tally})
+	if err == nil {
+		in.emit(Item{File: in.name, Tally: &t.tally})
 	}
 	return err
 }

@@ -26,15 +26,15 @@ type line struct {
 	problem string // why it cannot be used
 }
 
-// eachLine calls visit for every line that is not blank, until visit reports false.
-func eachLine(r io.Reader, visit func(line) bool) error {
-	return eachLineUpTo(maxLine, 1, bufio.NewReaderSize(r, 64<<10), visit)
+// eachLine calls visit for every line that is not blank, while somebody reads.
+func (in *input) eachLine(r io.Reader, visit func(line)) error {
+	return in.eachLineUpTo(maxLine, 1, bufio.NewReaderSize(r, 64<<10), visit)
 }
 
-// eachLineUpTo is [eachLine] for lines of at most so many bytes, numbered from a number.
-func eachLineUpTo(most, number int, b *bufio.Reader, visit func(line) bool) error {
+// eachLineUpTo is [input.eachLine] for lines of at most so many bytes, numbered from a number.
+func (in *input) eachLineUpTo(most, number int, b *bufio.Reader, visit func(line)) error {
 	var data []byte
-	for ; ; number++ {
+	for end := false; !end && in.more(); number++ {
 		data = data[:0]
 		tooLong := false
 		var err error
@@ -53,7 +53,8 @@ func eachLineUpTo(most, number int, b *bufio.Reader, visit func(line) bool) erro
 		if err != nil && err != io.EOF {
 			return fmt.Errorf("line %d: %w", number, err)
 		}
-		l := line{number: number, cut: err == io.EOF, data: data}
+		end = err == io.EOF
+		l := line{number: number, cut: end, data: data}
 		if number == 1 {
 			l.data = bytes.TrimPrefix(l.data, []byte(bom))
 		}
@@ -64,13 +65,11 @@ func eachLineUpTo(most, number int, b *bufio.Reader, visit func(line) bool) erro
 		case !utf8.Valid(l.data):
 			l.problem = problemIn(l.data)
 		}
-		if (l.problem != "" || len(bytes.Trim(l.data, strictjson.Space)) > 0) && !visit(l) {
-			return nil
-		}
-		if err == io.EOF {
-			return nil
+		if l.problem != "" || len(bytes.Trim(l.data, strictjson.Space)) > 0 {
+			visit(l)
 		}
 	}
+	return nil
 }
 
 // decode reads the line as JSON of another program into v. The error reads as a reason to drop the line.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/url"
 	"path"
@@ -49,18 +50,18 @@ type Launch struct {
 //	servers          VS Code (mcp.json; under mcp in settings.json)
 //	context_servers  Zed
 //	mcp_servers      Codex (TOML)
-func decodeMCPConfig(in *input, emit func(Item) bool) error {
-	return in.eachFile("mcp-config", func(name string) (more bool, err error) {
-		text, err := in.readAll(name)
+func decodeMCPConfig(in *input) error {
+	return in.eachFile("mcp-config", func(name string, f io.Reader) error {
+		text, err := in.whole(name, f)
 		if err != nil {
-			return false, err
+			return err
 		}
-		return true, launches(name, text, func(server string, l Launch, err error) {
-			it := Item{File: name, Line: lineOf(text, server), Kind: kindServer, ID: server, Server: &l.Server}
+		return launches(name, text, func(server string, l Launch, err error) {
+			it := Item{Line: lineOf(text, server), Kind: kindServer, ID: server, Server: &l.Server}
 			if err != nil {
 				it.drop(err.Error())
 			}
-			emit(it)
+			in.emit(it)
 		})
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"net/url"
@@ -31,11 +32,11 @@ import (
 //
 // References inside the document, and to files below its folder, are written out; a schema that refers to itself, or is
 // too large, is left open where that begins. Examples and extensions are left out.
-func decodeOpenAPI(in *input, emit func(Item) bool) error {
-	return in.eachFile("openapi", func(name string) (more bool, err error) {
-		text, err := in.readAll(name)
+func decodeOpenAPI(in *input) error {
+	return in.eachFile("openapi", func(name string, f io.Reader) error {
+		text, err := in.whole(name, f)
 		if err != nil {
-			return false, err
+			return err
 		}
 		files := *in
 		files.isDir = true // only regular files
@@ -46,7 +47,7 @@ func decodeOpenAPI(in *input, emit func(Item) bool) error {
 			err = knownVersion(object(root))
 		}
 		if err != nil {
-			return false, fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		d.files[name] = root
 		if d.server == "" {
@@ -62,26 +63,20 @@ func decodeOpenAPI(in *input, emit func(Item) bool) error {
 				if _, ok := item[method]; !ok {
 					continue
 				}
-				it := Item{File: name, Line: lineOf(text, at), Kind: KindTool}
-				failed := err
+				it, failed := Item{Line: lineOf(text, at), Kind: KindTool}, err
 				if failed == nil {
 					it.Tool, it.ID, failed = d.tool(method, at, item)
 				}
 				if failed != nil {
 					it.drop(fmt.Sprintf("%s %s: %s", strings.ToUpper(method), at, failed))
 				}
-				if !emit(it) {
-					return false, nil
-				}
+				in.emit(it)
 			}
 		}
 		for _, reason := range slices.Sorted(maps.Keys(d.lost)) { // the tools stay
-			it := Item{File: name, Line: 1}
-			if it.drop("what it names is left open: " + reason); !emit(it) {
-				return false, nil
-			}
+			in.emit(Item{Line: 1, Dropped: "what it names is left open: " + reason})
 		}
-		return true, nil
+		return nil
 	})
 }
 

@@ -59,15 +59,11 @@ func newSpans(t *traces) *spans {
 }
 
 // decode reads files of JSON values that hold spans.
-func (row *spanRow) decode(in *input, emit func(Item) bool) error {
-	t := in.traces(row.format)
-	return in.eachTraceFile(t, emit, func(_ string, r io.Reader, more func() bool) error {
+func (row *spanRow) decode(in *input) error {
+	return in.eachTraceFile(row.format, func(t *traces, _ string, r io.Reader) error {
 		s := newSpans(t)
 		defer s.end()
-		return eachValue(r, true, func(l line) bool {
-			s.read(row, l)
-			return more()
-		})
+		return in.eachValue(r, true, func(l line) { s.read(row, l) })
 	})
 }
 

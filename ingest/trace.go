@@ -37,42 +37,34 @@ type traces struct {
 }
 
 func (in *input) traces(format string) *traces {
-	return &traces{format: format, digests: in.opts.Digests}
+	return &traces{format: format, digests: in.opts.Digests, emit: in.emit}
 }
 
 // maxTraceLine bounds a line of a trace, which may carry what a tool returned.
 const maxTraceLine = 32 << 20
 
 // eachTraceFile reads the files of a trace and ends with the tally.
-func (in *input) eachTraceFile(t *traces, emit func(Item) bool, read func(name string, r io.Reader, more func() bool) error) error {
-	more := true
-	err := in.eachFile(t.format, func(name string) (bool, error) {
-		f, err := in.open(name)
-		if err != nil {
-			return false, err
-		}
-		defer f.Close()
-		t.file(name, func(it Item) { more = more && emit(it) })
-		if err = read(name, f, func() bool { return more }); errors.Is(err, errTooLarge) { // the other files still count
+func (in *input) eachTraceFile(format string, read func(t *traces, name string, r io.Reader) error) error {
+	t := in.traces(format)
+	err := in.eachFile(format, func(name string, f io.Reader) error {
+		t.begin()
+		err := read(t, name, f)
+		if errors.Is(err, errTooLarge) { // the other files still count
 			t.drop(1, err)
 			err = nil
 		}
 		t.end()
-		return more, err
+		return err
 	})
-	if err == nil && more {
-		emit(Item{Tally: &t.tally})
+	if err == nil {
+		in.emit(Item{File: in.name, Tally: &t.tally})
 	}
 	return err
 }
 
-// file begins the reading of one file.
-func (t *traces) file(name string, emit func(Item)) {
+// begin begins a file.
+func (t *traces) begin() {
 	t.threads, t.order, t.found, t.at = map[string]*thread{}, nil, nil, map[string]int{}
-	t.emit = func(it Item) {
-		it.File = cmp.Or(it.File, name)
-		emit(it)
-	}
 }
 
 // thread of a session.
