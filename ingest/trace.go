@@ -243,60 +243,44 @@ func (s *step) failed(kind string) {
 
 // flush cuts what happened since the last request into episodes and hands them on.
 func (th *thread) flush() {
-	var open *cut
+	var e *episodic.Episode
+	var it Item
+	var problem error
+	hand := func() {
+		if e == nil {
+			return
+		}
+		if episodic.NumberGroups(e.Steps); problem == nil {
+			th.t.keep(it)
+			return
+		}
+		it.drop(fmt.Sprintf("episode %q of %s: %s", e.ID, plural.Of(len(e.Steps), "step"), problem))
+		th.t.emit(it)
+	}
 	for _, ev := range th.events {
 		s := &th.steps[ev.step]
 		switch {
 		case s.Void:
+			continue
 		case ev.ends:
 			th.rule.End(th.session, s.CallID, ev.at)
-		default:
-			p := th.rule.Begin(episodic.Call{Session: th.session, ID: s.CallID, Intent: s.intent, Group: s.turn, Start: s.Started})
-			if open == nil || open.episode.ID != p.Episode {
-				open.close(th)
-				open = &cut{first: s, episode: episodic.Episode{ID: p.Episode, Intent: p.Intent, Time: p.Time, Session: p.Session}}
-			}
-			s.Group = p.Group
-			open.add(s)
-			if !s.Ended {
-				th.rule.End(th.session, s.CallID, s.Started)
-			}
+			continue
+		}
+		p := th.rule.Begin(episodic.Call{Session: th.session, ID: s.CallID, Intent: s.intent, Group: s.turn, Start: s.Started})
+		if e == nil || e.ID != p.Episode {
+			hand()
+			e, problem = &episodic.Episode{ID: p.Episode, Intent: p.Intent, Time: p.Time, Session: p.Session}, nil
+			it = Item{Line: cmp.Or(th.line, s.line), Kind: KindEpisode, ID: e.ID, Episode: e}
+			th.line = 0 // the next episode begins where its first call stands
+		}
+		if s.Group = p.Group; problem == nil && s.problem != nil {
+			problem = fmt.Errorf("line %d: %w", s.line, s.problem)
+		}
+		if e.Steps = append(e.Steps, s.Step); !s.Ended {
+			th.rule.End(th.session, s.CallID, s.Started)
 		}
 	}
-	open.close(th)
+	hand()
 	th.line, th.steps, th.events, th.answered = 0, nil, nil, th.asked
 	clear(th.calls)
-}
-
-// cut is an episode being put together.
-type cut struct {
-	first   *step
-	episode episodic.Episode
-	problem error
-}
-
-func (c *cut) add(s *step) {
-	c.episode.Steps = append(c.episode.Steps, s.Step)
-	if c.problem == nil && s.problem != nil {
-		c.problem = fmt.Errorf("line %d: %w", s.line, s.problem)
-	}
-}
-
-func (c *cut) close(th *thread) {
-	if c == nil {
-		return
-	}
-	e := &c.episode
-	episodic.NumberGroups(e.Steps)
-	it := Item{Line: th.line, Kind: KindEpisode, ID: e.ID, Episode: e}
-	if th.line == 0 {
-		it.Line = c.first.line
-	}
-	th.line = 0 // the next episode begins where its first call stands
-	if c.problem != nil {
-		it.drop(fmt.Sprintf("episode %q of %s: %s", e.ID, plural.Of(len(e.Steps), "step"), c.problem))
-		th.t.emit(it)
-	} else {
-		th.t.keep(it)
-	}
 }
