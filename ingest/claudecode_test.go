@@ -24,7 +24,7 @@ func TestClaudeCode(t *testing.T) {
 	assert.Equal(t, []string{"/commit all files", "call_tool"}, []string{items[3].Episode.Intent, items[3].Episode.Steps[0].Tool})
 	side := items[4].Episode
 	assert.Equal(t, "Look for callers", side.Intent)
-	assert.Equal(t, "s1/s0", side.Session)
+	assert.Equal(t, "s1/subagent", side.Session)
 	require.Len(t, side.Steps, 1, "the user refused one call: it is no step")
 	assert.Equal(t, []string{"search:code", "unknown", "auth"}, []string{side.Steps[0].Tool, string(side.Steps[0].Outcome), side.Steps[0].ErrorKind})
 	assert.Equal(t, []string{"s2/a7", "Glob", "{}"}, []string{items[5].Episode.Session, items[5].Episode.Steps[0].Tool, items[5].Episode.Steps[0].Shape})

@@ -32,7 +32,7 @@ type host struct {
 
 	starts  string // conditions of the record that names the session; "": each may
 	session string // its id; else the name of the file, or of its folder where all files have one name
-	sub     func(s *session, d *document) string
+	sub     string // names the subagent of a record, whose calls are a thread of their own
 
 	time     string // of a record
 	turn     string // names what the parallel calls of a message have in common, from this record on
@@ -44,10 +44,14 @@ type host struct {
 	parts string // lists of parts in the body
 	rules []rule // of parts, by their type
 
-	asks   string // conditions of records in which the user asks
-	text   string // fields of the request
-	prompt func(text string) string
+	asks string   // conditions of records in which the user asks
+	text string   // fields of the request
+	own  []string // beginnings of texts that the program itself writes in the user's name,
+	tags string   // but for what stands in these tags
 }
+
+// typed are the marks of Claude Code; a slash command stands in tags.
+var typed = []string{"<local-command", "<bash-", "[Request interrupted", "Caveat: The messages below", "<command-"}
 
 const callIDs = "call_id id"
 
@@ -66,14 +70,15 @@ var hosts = map[string]*host{
 	//	assistant  message.id m1, content [tool_use b]              the same message: a and b are parallel
 	//	user       content [tool_result a, is_error false]          a worked
 	//
-	// The calls of a subagent (isSidechain, in the same file or one of its own) are another's decisions.
+	// The calls of a subagent (agentId, in a file of its own; in older files isSidechain alone) are another's decisions.
 	"claude-code": {
 		format:  "claude-code",
 		known:   "type=user|assistant|summary|system|progress|attachment|file-history-snapshot|queue-operation",
-		session: "sessionId", sub: sidechain,
+		session: "sessionId", sub: "agentId",
 		time: "timestamp", turn: "message.id uuid",
 		parts: "message.content", rules: anthropicRules,
-		asks: "type=user !isMeta=true !isCompactSummary=true", text: "message.content", prompt: typedPrompt,
+		asks: "type=user !isMeta=true !isCompactSummary=true", text: "message.content",
+		own: typed, tags: "command-name command-args",
 	},
 	// A Codex session (rollout-….jsonl) is a file of lines {timestamp, type, payload}, before September 2025 of payloads
 	// alone, first as {session, items}:
@@ -105,7 +110,8 @@ var hosts = map[string]*host{
 				failure: "result.Err result.Ok.content", value: "result.Ok"}},
 		},
 		asks: "payload.type=user_message; payload.type=message payload.role=user; type=message role=user",
-		text: "payload.message payload.content content", prompt: codexPrompt,
+		text: "payload.message payload.content content",
+		own:  []string{"<", "# AGENTS.md instructions", "# Context from my IDE setup"},
 	},
 	// A Copilot CLI session (session-state/ID/events.jsonl) is a file of events {type, data, timestamp}:
 	//
@@ -119,8 +125,7 @@ var hosts = map[string]*host{
 		known: "type=session.*|assistant.*|user.message|tool.execution_p*|tool.user_requested*|hook.*|subagent.*|" +
 			"skill.*|system.*|permission.*|abort*",
 		starts: "type=session.start", session: "data.sessionId",
-		sub:  func(_ *session, d *document) string { return d.text("data.parentToolCallId") },
-		time: "timestamp", turn: "data.messageId",
+		sub: "data.parentToolCallId", time: "timestamp", turn: "data.messageId",
 		body: "data", kind: "type", whole: []rule{
 			{kinds: "tool.execution_start", id: "toolCallId", tool: "mcpToolName toolName", server: "mcpServerName",
 				arguments: "arguments"},
@@ -160,7 +165,7 @@ var hosts = map[string]*host{
 				failed: "toolResult.status=error; toolResult.value.isError=true", worked: "toolResult.status=success",
 				failure: "toolResult.error toolResult.value", value: "toolResult.value"}},
 		},
-		asks: "role=user", text: "content", prompt: typedPrompt,
+		asks: "role=user", text: "content", own: typed,
 	},
 	// OpenCode keeps a folder of small files: message/SESSION/MESSAGE.json {id, role, time}, and
 	// part/MESSAGE/PART.json, {type: text, text} or
@@ -220,9 +225,7 @@ var hosts = map[string]*host{
 	"cline": {
 		format: "cline", known: "role=user; role=assistant content=[*", time: "ts", together: true,
 		parts: "content", rules: anthropicRules,
-		asks: "role=user", text: "content", prompt: func(text string) string {
-			return cmp.Or(between(text, "<task>", "</task>"), between(text, "<feedback>", "</feedback>"))
-		},
+		asks: "role=user", text: "content", own: []string{""}, tags: "task feedback",
 	},
 }
 
@@ -233,9 +236,8 @@ type session struct {
 	name  string
 	began time.Time
 	turn  string
-	place int               // of the record among the others
-	said  string            // the last request, which some hosts write twice
-	sides map[string]string // line of a sidechain of Claude Code → its subagent
+	place int    // of the record among the others
+	said  string // the last request, which some hosts write twice
 	named bool
 	only  *thread // of a conversation; else the records name theirs
 	spans *spans
@@ -243,7 +245,7 @@ type session struct {
 
 func (h *host) decode(in *input) error {
 	return in.eachTraceFile(h.format, func(t *traces, name string, r io.Reader) error {
-		s := &session{traces: t, host: h, name: in.sessionOf(name), sides: map[string]string{}, spans: newSpans(t)}
+		s := &session{traces: t, host: h, name: in.sessionOf(name), spans: newSpans(t)}
 		defer s.spans.end()
 		return in.eachValue(r, false, s.value)
 	})
@@ -370,15 +372,14 @@ func (in *input) sessionOf(name string) string {
 // record reads one record of a session, which stands on a line.
 func (s *session) record(number int, d *document) {
 	s.place++
-	at, th, label := moment(d, s.time), s.only, s.name
+	at, th := moment(d, s.time), s.only
 	s.start(d, at)
 	if th == nil {
-		if label = s.name; s.sub != nil {
-			if sub := s.sub(s, d); sub != "" {
-				label += "/" + sub
-			}
+		side := d.text(s.sub)
+		if side == "" && holds(d, "isSidechain=true") {
+			side = "subagent"
 		}
-		th = s.thread(label)
+		th = s.thread(strings.TrimSuffix(s.name+"/"+side, "/"))
 	}
 	if turn := d.text(s.host.turn); turn != "" || s.together {
 		s.turn = turn
@@ -414,10 +415,7 @@ func (s *session) record(number int, d *document) {
 	if err != nil {
 		s.drop(number, err)
 	}
-	if s.prompt != nil {
-		text = s.prompt(text)
-	}
-	if text != "" && (text != s.said || len(th.steps) > 0) {
+	if text = s.prompt(text); text != "" && (text != s.said || len(th.steps) > 0) {
 		s.said = text
 		if at.IsZero() {
 			at = s.began
@@ -436,49 +434,19 @@ func (s *session) start(d *document, at time.Time) {
 	}
 }
 
-// sidechain names the subagent of a line of Claude Code.
-func sidechain(s *session, d *document) string {
-	if !holds(d, "isSidechain=true") {
-		return ""
+// prompt is what a user wrote of a text.
+func (h *host) prompt(text string) string {
+	if !slices.ContainsFunc(h.own, func(begin string) bool { return strings.HasPrefix(text, begin) }) {
+		return text
 	}
-	uuid := d.text("uuid") // of the first line of a subagent, if nothing names it
-	side := cmp.Or(d.text("agentId"), s.sides[d.text("parentUuid")], uuid, "subagent")
-	if uuid != "" {
-		s.sides[uuid] = side
-	}
-	return side
-}
-
-// typedPrompt is what a user typed: "" for what the program itself writes in the user's name.
-func typedPrompt(text string) string {
-	for _, own := range []string{"<local-command", "<bash-", "[Request interrupted", "Caveat: The messages below"} {
-		if strings.HasPrefix(text, own) {
-			return ""
+	var inside []string
+	for tag := range strings.FieldsSeq(h.tags) {
+		_, after, _ := strings.Cut(text, "<"+tag+">")
+		if s, _, closed := strings.Cut(after, "</"+tag+">"); closed {
+			inside = append(inside, strings.TrimSpace(s))
 		}
 	}
-	if strings.HasPrefix(text, "<command-") { // a slash command, in tags
-		name, args := between(text, "<command-name>", "</command-name>"), between(text, "<command-args>", "</command-args>")
-		return strings.TrimSpace(name + " " + args)
-	}
-	return text
-}
-
-func codexPrompt(text string) string {
-	for _, own := range []string{"<", "# AGENTS.md instructions", "# Context from my IDE setup"} {
-		if strings.HasPrefix(text, own) {
-			return ""
-		}
-	}
-	return text
-}
-
-func between(s, from, to string) string {
-	_, s, _ = strings.Cut(s, from)
-	s, _, ok := strings.Cut(s, to)
-	if !ok {
-		return ""
-	}
-	return strings.TrimSpace(s)
+	return strings.TrimSpace(strings.Join(inside, " "))
 }
 
 // openCodeRoot is the folder with messages and their parts, "" if there is none.

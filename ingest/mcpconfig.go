@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -198,25 +199,21 @@ func launch(name string, d *document) (l Launch, err error) {
 
 // times reads how long a start and a call may take. Hosts write "timeout" in seconds or milliseconds, and mean one or both by it.
 func (l *Launch) times(d *document) {
-	seconds := func(name string, unit float64) float64 {
+	seconds := func(name string) float64 {
 		if v := d.at(name); v != nil {
-			if n, err := strconv.ParseFloat(v.word(name), 64); err == nil && n > 0 {
-				return n * unit
-			}
+			n, _ := strconv.ParseFloat(v.word(name), 64) // 0 for what is no number
+			return max(n, 0)
 		}
 		return 0
 	}
-	l.StartTimeout = max(seconds("startup_timeout_sec", 1), seconds("startup_timeout_ms", .001))
-	l.CallTimeout = seconds("tool_timeout_sec", 1)
-	both := seconds("timeout", 1)
+	both := seconds("timeout")
 	if both >= 1000 {
 		both /= 1000
 	}
-	if l.CallTimeout == 0 {
-		l.CallTimeout = both
-	}
-	if both > 120 && l.StartTimeout == 0 { // as long as every start may take
-		l.StartTimeout = both
+	l.StartTimeout = max(seconds("startup_timeout_sec"), seconds("startup_timeout_ms")/1000)
+	l.CallTimeout = cmp.Or(seconds("tool_timeout_sec"), both)
+	if both > 120 { // as long as every start may take
+		l.StartTimeout = cmp.Or(l.StartTimeout, both)
 	}
 }
 
