@@ -158,7 +158,6 @@ type call struct {
 // result is what became of a call.
 type result struct {
 	outcome episodic.Outcome // "" is unknown
-	kind    string           // of a failure; "" guesses from the text
 	text    string           // of a failure
 	value   json.RawMessage
 	at      time.Time
@@ -212,6 +211,8 @@ func (t *traces) step(c call) step {
 	return s
 }
 
+// settle notes what became of a step, as where calls are recorded when they are made (package record): a failure that is
+// not held against the tool is unknown, and a call that was not let through, or names no tool, is none.
 func (s *step) settle(r result, digests *episodic.DigestKey) {
 	s.Ended, s.Void = true, s.Void || r.void
 	if r.tool != "" {
@@ -219,7 +220,10 @@ func (s *step) settle(r result, digests *episodic.DigestKey) {
 	}
 	switch {
 	case r.outcome == episodic.Failure:
-		s.failed(cmp.Or(r.kind, hook.ErrorKind(r.text)))
+		s.Outcome, s.ErrorKind = episodic.Failure, hook.ErrorKind(r.text)
+		if !hook.Held(s.ErrorKind) {
+			s.Outcome, s.Void = episodic.Unknown, s.Void || !hook.Made(s.ErrorKind)
+		}
 	case r.outcome == episodic.Success && s.Outcome == episodic.Unknown && s.ErrorKind == "":
 		s.Outcome = r.outcome
 	}
@@ -228,16 +232,6 @@ func (s *step) settle(r result, digests *episodic.DigestKey) {
 	}
 	if digests != nil && len(r.value) > 0 && s.Outputs == nil && r.outcome != episodic.Failure {
 		s.Outputs = hook.Digests(r.value, digests)
-	}
-}
-
-// failed says what a failure of a kind makes of a step, as where calls are recorded when they are made
-// (package recorder): what is not held against the tool is unknown, and a call that was not let through, or
-// names no tool, is none.
-func (s *step) failed(kind string) {
-	s.Outcome, s.ErrorKind = episodic.Failure, kind
-	if !hook.Held(kind) {
-		s.Outcome, s.Void = episodic.Unknown, s.Void || !hook.Made(kind)
 	}
 }
 
