@@ -81,8 +81,6 @@ func TestSameSession(t *testing.T) {
 			assert.Equal(t, "{branch:string}", first.Steps[3].Shape)
 			assert.Equal(t, "{lines:[integer],path:string}", first.Steps[1].Shape)
 			hashes[tt.format] = graphHash(t, items)
-			again, _, _ := read(t, path, Options{})
-			assert.Equal(t, items, again, "importing again finds the same")
 		})
 	}
 	for format, hash := range hashes {
