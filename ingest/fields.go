@@ -169,7 +169,7 @@ type document struct {
 
 func newDocument(l line) (*document, error) {
 	d := &document{raw: l.data, problem: new(error)}
-	if l.problem != "" || strictjson.CheckFile(l.data) != nil || !d.decode(&d.members) {
+	if l.problem != nil || strictjson.CheckFile(l.data) != nil || !d.decode(&d.members) {
 		var object map[string]json.RawMessage
 		return nil, cmp.Or(l.decode(&object), errors.New("is not a JSON object"))
 	}
@@ -179,7 +179,7 @@ func newDocument(l line) (*document, error) {
 // parse reads a line that holds an object, or a list, of which it leaves out what is null.
 func parse(l line) (d *document, list []*document, err error) {
 	d, err = newDocument(l)
-	if err != nil && l.problem == "" && bytes.HasPrefix(l.data, []byte("[")) {
+	if err != nil && l.problem == nil && bytes.HasPrefix(l.data, []byte("[")) {
 		d = &document{raw: l.data, problem: new(error)}
 		if list, isList := d.elements(); isList {
 			return d, list, nil

@@ -89,7 +89,7 @@ func (r *transcript) line(l line) {
 
 // openEnvelope finds the message in a line; not ok if there is none.
 func openEnvelope(l line) (e envelope, ok bool, err error) {
-	if l.problem != "" {
+	if l.problem != nil {
 		return e, false, l.decode(nil)
 	}
 	text := bytes.TrimSpace(l.data)

@@ -452,6 +452,7 @@ func askedFor(v json.RawMessage) string {
 var ErrNotOTLP = errors.New("not OTLP")
 
 // jsonOf is an export request in protobuf as OTLP JSON: the JSON form of the messages but for ids in hexadecimal digits.
+// The collector's pdata does this in two calls, but nothing in it bounds how deep values are nested.
 func jsonOf(body []byte) ([]byte, error) {
 	td := new(trace.TracesData) // its fields are those of an export request
 	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(body, td); err != nil {

@@ -29,7 +29,7 @@ func (in *input) eachValue(r io.Reader, apart bool, visit func(line)) error {
 		limited.N = math.MaxInt64
 		each := func(l line) {
 			var list []json.RawMessage
-			if !apart || !bytes.HasPrefix(l.data, []byte("[")) || l.problem != "" || json.Unmarshal(l.data, &list) != nil {
+			if !apart || !bytes.HasPrefix(l.data, []byte("[")) || l.problem != nil || json.Unmarshal(l.data, &list) != nil {
 				visit(l)
 			}
 			for _, v := range list {
