@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -494,7 +495,10 @@ func decodeOpenCode(in *input) error {
 // dropped where they are damaged; a message without parts has no folder of them.
 func (in *input) documents(t *traces, folder string) iter.Seq2[string, *document] {
 	return func(yield func(string, *document) bool) {
-		files, _ := fs.ReadDir(in.fsys, folder)
+		files, err := fs.ReadDir(in.fsys, folder)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.emit(Item{File: folder, Unread: true, Dropped: unreadable(err).Error()})
+		}
 		for _, f := range files {
 			t.tally.Lines++
 			text, err := in.readAll(path.Join(folder, f.Name()))

@@ -134,6 +134,7 @@ type input struct {
 	yield   func(Item, error) bool
 	stopped bool
 	source  string // of episodes
+	seen    Seen
 	file    string // that is being read
 	trace   bool   // the format is not one of catalogs and data sets
 	own     bool   // the format is our own, whose ids are refused as in a request
@@ -213,8 +214,8 @@ func (in *input) read(yield func(Item, error) bool) {
 	}
 	in.yield, in.stopped, in.file, in.source = yield, false, in.name, cmp.Or(in.opts.Source, "import:"+format)
 	in.trace, in.own = !slices.Contains(written, format), format == "waymark"
-	if in.opts.Seen == nil {
-		in.opts.Seen = Seen{}
+	if in.seen = in.opts.Seen; in.seen == nil {
+		in.seen = Seen{}
 	}
 	err = cmp.Or(formats[i].decode(in), in.ctx.Err())
 	if err != nil && !in.stopped {
@@ -368,9 +369,9 @@ func (in *input) keep(it *Item, err error, id *string, content func() []byte) {
 	key, digest := [16]byte(sum[:16]), [12]byte{}
 	sum = sha256.Sum256(content())
 	copy(digest[:], sum[:])
-	switch was, known := in.opts.Seen[key]; {
+	switch was, known := in.seen[key]; {
 	case !known:
-		in.opts.Seen[key] = first{int32(it.Line), digest}
+		in.seen[key] = first{int32(it.Line), digest}
 	case was.digest == digest, in.trace && it.Kind == KindEpisode: // a resumed session repeats what it goes on from
 		it.Tool, it.Capability, it.Episode = nil, nil, nil
 		it.Duplicate = true

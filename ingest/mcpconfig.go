@@ -201,8 +201,9 @@ func launch(name string, d *document) (l Launch, err error) {
 func (l *Launch) times(d *document) {
 	seconds := func(name string) float64 {
 		if v := d.at(name); v != nil {
-			n, _ := strconv.ParseFloat(v.word(name), 64) // 0 for what is no number
-			return max(n, 0)
+			if n, err := strconv.ParseFloat(v.word(name), 64); err == nil && n > 0 {
+				return n
+			}
 		}
 		return 0
 	}
