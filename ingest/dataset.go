@@ -96,6 +96,7 @@ func (in *input) item(l line, kind Kind) Item {
 	it := Item{Line: l.number, Kind: kind}
 	var body map[string]json.RawMessage
 	err := l.decode(&body)
+	has := func(name string) bool { return len(body[name]) > 0 && string(body[name]) != "null" }
 	if err == nil {
 		_ = json.Unmarshal(body["id"], &it.ID) // one that is no text is none
 		switch {
@@ -104,9 +105,9 @@ func (in *input) item(l line, kind Kind) Item {
 			delete(body, "kind")
 			l.data = encode(body)
 		case kind != "":
-		case body["steps"] != nil:
+		case has("steps"):
 			it.Kind = KindEpisode
-		case body["tools"] != nil || body["tasks"] != nil:
+		case has("tools"), has("tasks"):
 			it.Kind = KindCapability
 		default:
 			it.Kind = KindTool
