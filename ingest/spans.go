@@ -360,8 +360,13 @@ func SpanCalls(all []*Span) []*Span {
 func (s *spans) calls() (calls []*Span) {
 	open := map[*Span]bool{} // wrappers for which the call in them stands
 	for _, sp := range s.all {
+		if sp.Call == nil {
+			continue
+		}
 		s.above(sp, func(up *Span) bool {
-			open[up] = open[up] || sp.Call != nil && up.wraps()
+			if up.wraps() {
+				open[up] = true
+			}
 			return !up.Agent
 		})
 	}
