@@ -2,8 +2,10 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/url"
 	"path"
@@ -49,18 +51,18 @@ type Launch struct {
 //	servers          VS Code (mcp.json; under mcp in settings.json)
 //	context_servers  Zed
 //	mcp_servers      Codex (TOML)
-func decodeMCPConfig(in *input, emit func(Item) bool) error {
-	return in.eachFile("mcp-config", func(name string) (more bool, err error) {
-		text, err := in.readAll(name)
+func decodeMCPConfig(in *input) error {
+	return in.eachFile("mcp-config", func(name string, f io.Reader) error {
+		text, err := in.whole(name, f)
 		if err != nil {
-			return false, err
+			return err
 		}
-		return true, launches(name, text, func(server string, l Launch, err error) {
-			it := Item{File: name, Line: lineOf(text, server), Kind: kindServer, ID: server, Server: &l.Server}
+		return launches(name, text, func(server string, l Launch, err error) {
+			it := Item{Line: lineOf(text, server), Kind: kindServer, ID: server, Server: &l.Server}
 			if err != nil {
 				it.drop(err.Error())
 			}
-			emit(it)
+			in.emit(it)
 		})
 	})
 }
@@ -197,25 +199,22 @@ func launch(name string, d *document) (l Launch, err error) {
 
 // times reads how long a start and a call may take. Hosts write "timeout" in seconds or milliseconds, and mean one or both by it.
 func (l *Launch) times(d *document) {
-	seconds := func(name string, unit float64) float64 {
+	seconds := func(name string) float64 {
 		if v := d.at(name); v != nil {
 			if n, err := strconv.ParseFloat(v.word(name), 64); err == nil && n > 0 {
-				return n * unit
+				return n
 			}
 		}
 		return 0
 	}
-	l.StartTimeout = max(seconds("startup_timeout_sec", 1), seconds("startup_timeout_ms", .001))
-	l.CallTimeout = seconds("tool_timeout_sec", 1)
-	both := seconds("timeout", 1)
+	both := seconds("timeout")
 	if both >= 1000 {
 		both /= 1000
 	}
-	if l.CallTimeout == 0 {
-		l.CallTimeout = both
-	}
-	if both > 120 && l.StartTimeout == 0 { // as long as every start may take
-		l.StartTimeout = both
+	l.StartTimeout = max(seconds("startup_timeout_sec"), seconds("startup_timeout_ms")/1000)
+	l.CallTimeout = cmp.Or(seconds("tool_timeout_sec"), both)
+	if both > 120 { // as long as every start may take
+		l.StartTimeout = cmp.Or(l.StartTimeout, both)
 	}
 }
 

@@ -40,11 +40,7 @@ func (a *app) report(ctx context.Context, keep bool) error {
 	limit, bar := debug.SetMemoryLimit(-1), a.progress("report", -1)
 	debug.SetMemoryLimit(min(report.Memory, limit))
 	places := report.Look(machine.Places())
-	sessions, err := report.Collect(ctx, places, time.Now(), func(host string, calls int) { bar.at(int64(calls), host) })
-	if err != nil {
-		return err
-	}
-	r, err := sessions.Report(ctx, func(phase string) { bar.at(int64(0), phase) })
+	r, err := report.Make(ctx, places, time.Now(), func(what string, calls int) { bar.at(int64(calls), what) })
 	bar.hide()
 	if err != nil {
 		return err

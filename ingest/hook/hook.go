@@ -60,6 +60,8 @@ type Event struct {
 	Outputs   episodic.Digests `json:"outputs,omitempty"`
 	Outcome   episodic.Outcome `json:"outcome,omitempty"`
 	ErrorKind string           `json:"error_kind,omitempty"`
+
+	name string // as the host writes it
 }
 
 // payload is what Claude Code, Codex and Cursor write to a hook's standard input.
@@ -80,6 +82,12 @@ type payload struct {
 	Stopped  bool            `json:"is_interrupt"` // by the user
 }
 
+// kinds are the events of hosts that a history is made of.
+var kinds = map[string]Kind{
+	"SessionStart": Reset, "UserPromptSubmit": Asked, "BeforeSubmitPrompt": Asked, "PreToolUse": Began,
+	"PostToolUse": Ended, "PostToolUseFailure": Ended, "SessionEnd": Over,
+}
+
 var (
 	errNoSession = errors.New("payload names no session")
 	errNoTool    = errors.New("payload names no tool")
@@ -92,72 +100,50 @@ func Read(text []byte, now time.Time, key *episodic.DigestKey) (e Event, ok bool
 	if err := json.Unmarshal(text, &p); err != nil {
 		return e, false, err
 	}
-	p.Session, p.Response, p.Error = cmp.Or(p.Talk, p.Session), either(p.Response, p.Output), either(p.Error, p.Message)
+	e.name, e.Time, e.Session = p.Name, now.UTC(), cmp.Or(p.Talk, p.Session)
 	if p.Name != "" {
 		p.Name = strings.ToUpper(p.Name[:1]) + p.Name[1:] // Cursor's names begin small
 	}
-	e = Event{Time: now.UTC(), Session: p.Session}
-	switch p.Name {
-	case "SessionStart":
-		e.Kind = Reset
-	case "UserPromptSubmit", "BeforeSubmitPrompt":
-		e.Kind, e.Intent = Asked, redact.Cut(strings.TrimSpace(p.Prompt), episodic.MaxIntent, catalog.Cut)
-		if e.Intent == "" {
-			return e, false, nil
-		}
-	case "PreToolUse":
-		e.Kind = Began
-	case "PostToolUse", "PostToolUseFailure":
-		e.Kind = Ended
-	case "SessionEnd":
-		e.Kind = Over
-	default:
+	switch e.Kind = kinds[p.Name]; {
+	case e.Kind == "":
 		return e, false, nil
-	}
-	if p.Session == "" {
+	case e.Session == "":
 		return e, false, errNoSession
-	}
-	if p.Agent != "" {
+	case p.Agent != "":
 		e.Session += "/" + p.Agent
 	}
-	if e.Kind == Asked || e.Kind == Over || e.Kind == Reset {
+	switch {
+	case e.Kind == Asked:
+		e.Intent = redact.Cut(strings.TrimSpace(p.Prompt), episodic.MaxIntent, catalog.Cut)
+		return e, e.Intent != "", nil
+	case e.Kind == Over, e.Kind == Reset:
 		return e, true, nil
-	}
-	if p.Tool == "" {
+	case p.Tool == "":
 		return e, false, errNoTool
 	}
-	arguments := e.call(&p)
-	if IsOwn(e.Tool) {
-		return e, false, nil
+	if p.Response == nil {
+		p.Response = p.Output
 	}
-	if e.Kind == Ended {
-		e.outcome(&p)
+	if p.Error == nil {
+		p.Error = p.Message
 	}
-	if key != nil && e.Kind == Ended {
-		e.Inputs = key.Digests(arguments)
-		if e.Outcome == episodic.Success {
-			e.Outputs = Digests(p.Response, key)
-		}
-	}
-	return e, true, nil
-}
-
-func either(a, b json.RawMessage) json.RawMessage {
-	if a == nil {
-		return b
-	}
-	return a
-}
-
-// call names the tool that was really called, and the call.
-func (e *Event) call(p *payload) (arguments json.RawMessage) {
+	var arguments json.RawMessage
 	e.Tool, arguments = Unwrap(p.Tool, p.Input)
 	e.Shape, e.Through = episodic.Shape(arguments), IsThrough(p.Tool)
 	if e.Call = p.Call; e.Call == "" {
 		sum := sha256.Sum256(append([]byte(p.Tool+"\x00"), p.Input...))
 		e.Call, e.Unnamed = hex.EncodeToString(sum[:8]), true
 	}
-	return arguments
+	if e.Kind == Ended {
+		e.outcome(&p)
+		if key != nil {
+			e.Inputs = key.Digests(arguments)
+		}
+		if key != nil && e.Outcome == episodic.Success {
+			e.Outputs = Digests(p.Response, key)
+		}
+	}
+	return e, !IsOwn(e.Tool), nil
 }
 
 // outcome reads how a call ended. A call that was not let through has the kind policy and is no step.

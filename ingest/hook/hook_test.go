@@ -61,7 +61,7 @@ func TestRead(t *testing.T) {
 			}
 			require.NoError(t, err)
 			if ok {
-				tt.want.Time = noon
+				tt.want.Time, tt.want.name = noon, e.name
 				assert.Equal(t, tt.want, e)
 				text, err := json.Marshal(e)
 				require.NoError(t, err)

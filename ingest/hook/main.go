@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -24,17 +25,10 @@ func SpoolOf(data string) Spool { return Spool(filepath.Join(data, "spool")) }
 func Main(args []string, in io.Reader, out io.Writer, data string) error {
 	f := flag.NewFlagSet("hook", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
-	if from := os.Getenv("WAYMARK_DATA"); from != "" {
-		data = from
-	}
-	workspace := os.Getenv("WAYMARK_WORKSPACE")
-	if workspace == "" {
-		workspace = "default"
-	}
 	host := f.String("host", "claude-code", "")
 	speak := f.Bool("whisper", false, "")
-	f.StringVar(&data, "data", data, "")
-	f.StringVar(&workspace, "workspace", workspace, "")
+	f.StringVar(&data, "data", cmp.Or(os.Getenv("WAYMARK_DATA"), data), "")
+	workspace := f.String("workspace", cmp.Or(os.Getenv("WAYMARK_WORKSPACE"), "default"), "")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -45,22 +39,22 @@ func Main(args []string, in io.Reader, out io.Writer, data string) error {
 		return err
 	}
 	spool := SpoolOf(data)
-	e, ok, err := Read(text, now, spool.Key(workspace))
+	e, ok, err := Read(text, now, spool.Key(*workspace))
 	if !ok {
 		return err
 	}
-	e.Host, e.Workspace = *host, workspace
+	e.Host, e.Workspace = *host, *workspace
 	if e.Kind != Reset {
 		err = spool.Leave(e)
 	}
 	if !*speak {
 		return err
 	}
-	return errors.Join(err, answer(out, text, e, WhisperOf(data, workspace)))
+	return errors.Join(err, answer(out, e, WhisperOf(data, *workspace)))
 }
 
-// answer writes what the host passes on to the model, unless that takes too long.
-func answer(out io.Writer, payload []byte, e Event, w Whisper) error {
+// answer writes a line in the field that the host passes on to the model, unless that takes too long.
+func answer(out io.Writer, e Event, w Whisper) error {
 	type result struct {
 		line string
 		err  error
@@ -75,23 +69,12 @@ func answer(out io.Writer, payload []byte, e Event, w Whisper) error {
 		if r.line == "" {
 			return r.err
 		}
-		return write(out, payload, e.Host, r.line)
+		var field any = map[string]any{"hookSpecificOutput": map[string]string{"hookEventName": e.name, "additionalContext": r.line}}
+		if e.Host == "cursor" {
+			field = map[string]string{"additional_context": r.line}
+		}
+		return json.NewEncoder(out).Encode(field)
 	case <-time.After(haste):
 		return errors.New("the rules are not read in time")
 	}
-}
-
-// write writes a line in the field that reaches the model.
-func write(out io.Writer, payload []byte, host, line string) error {
-	var answer any = map[string]string{"additional_context": line}
-	if host != "cursor" {
-		var p struct {
-			Name string `json:"hook_event_name"`
-		}
-		if err := json.Unmarshal(payload, &p); err != nil {
-			return err
-		}
-		answer = map[string]any{"hookSpecificOutput": map[string]string{"hookEventName": p.Name, "additionalContext": line}}
-	}
-	return json.NewEncoder(out).Encode(answer)
 }

@@ -62,11 +62,7 @@ func (w Whisper) Derived() bool {
 // Forget removes the rules, which the server derives again from what is left of the history, and what was written of
 // sessions before a time.
 func (w Whisper) Forget(before time.Time) error {
-	err := os.Remove(w.file(rulesFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return errors.Join(err, w.dropSessions(before))
+	return errors.Join(os.RemoveAll(w.file(rulesFile)), w.dropSessions(before))
 }
 
 func (w Whisper) dropSessions(before time.Time) error {

@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"waymark/catalog"
 	"waymark/ingest"
 	"waymark/internal/plural"
 	"waymark/suggest"
@@ -56,94 +54,58 @@ func (m millis) String() string {
 	return fmt.Sprintf("%d ms", int64(m))
 }
 
-// Report sums up what was collected.
-func (c *Collection) Report(ctx context.Context, progress func(phase string)) (*Report, error) {
-	r := &c.page
-	r.Sessions, r.Sections = len(c.sessions), []Section{}
-	if r.Calls == 0 {
-		return r, ctx.Err()
-	}
-	progress("what Waymark would have named")
-	named, err := c.named(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r.Sections = append(r.Sections, named)
-	for _, section := range c.used() {
-		if section.Rows != nil {
-			r.Sections = append(r.Sections, section)
-		}
-	}
-	return r, ctx.Err()
-}
-
-// top sorts rows, largest first by a column and then by name, and keeps as many as a page shows.
-func top(rows [][]any, column int) [][]any {
+// top sorts rows, most calls first and then by name, and keeps as many as a page shows.
+func top(rows [][]any) [][]any {
 	slices.SortFunc(rows, func(a, b []any) int {
-		return cmp.Or(b[column].(int)-a[column].(int), strings.Compare(a[0].(string), b[0].(string)))
+		return cmp.Or(b[1].(int)-a[1].(int), strings.Compare(a[0].(string), b[0].(string)))
 	})
 	return rows[:min(len(rows), mostShown)]
 }
 
-func (t *counts) row(name string) []any {
-	return []any{name, t.calls, share(float64(t.failures) / float64(max(t.calls, 1))), t.quantile(.5), t.quantile(.95)}
-}
-
 // used are the sums over tools: by server, by tool, and of the failures by kind.
-func (c *Collection) used() []Section {
-	columns := []string{"name", "calls", "failed", "p50", "p95"}
-	servers, tools := Section{Title: "Servers", Columns: columns}, Section{Title: "Tools", Columns: columns}
+func (c *collection) used() []Section {
+	table := func(title string, all map[string]*counts) Section {
+		s := Section{Title: title, Columns: []string{"name", "calls", "failed", "p50", "p95"}}
+		for name, t := range all {
+			failed := share(float64(t.failures) / float64(t.calls))
+			s.Rows = append(s.Rows, []any{name, t.calls, failed, t.quantile(.5), t.quantile(.95)})
+		}
+		return s
+	}
 	failures := Section{Title: "Failures", Columns: []string{"class", "calls", "of all", "most often"}}
-	sums, classes := map[string]*counts{}, map[string][][]any{}
-	for _, id := range slices.Sorted(maps.Keys(c.tools)) {
-		t := c.tools[id]
-		server, _, ok := catalog.Split(id)
-		if !ok {
-			server = "(tools of the hosts)"
-		}
-		if sums[server] == nil {
-			sums[server] = newCounts()
-		}
-		sums[server].add(t)
-		tools.Rows = append(tools.Rows, t.row(id))
+	classes := map[string][][]any{}
+	for id, t := range c.tools {
 		for kind, n := range t.kinds {
 			classes[kind] = append(classes[kind], []any{id, n, t.calls})
 		}
-	}
-	for name, sum := range sums {
-		servers.Rows = append(servers.Rows, sum.row(name))
 	}
 	for class, rows := range classes {
 		calls, often := 0, []string{}
 		for _, row := range rows {
 			calls += row[1].(int)
 		}
-		for _, row := range top(rows, 1)[:min(len(rows), 3)] {
+		for _, row := range top(rows)[:min(len(rows), 3)] {
 			often = append(often, fmt.Sprintf("%s (%d of %d)", row...))
 		}
-		failures.Rows = append(failures.Rows, []any{class, calls, share(float64(calls) / float64(c.page.Calls)), strings.Join(often, ", ")})
+		failures.Rows = append(failures.Rows, []any{class, calls, share(float64(calls) / float64(c.Calls)), strings.Join(often, ", ")})
 	}
-	all := []Section{servers, tools, failures}
+	all := []Section{table("Servers", c.servers), table("Tools", c.tools), failures}
 	for i := range all {
-		all[i].Rows = top(all[i].Rows, 1)
+		all[i].Rows = top(all[i].Rows)
 	}
-	return all
+	return slices.DeleteFunc(all, func(s Section) bool { return len(s.Rows) == 0 })
 }
 
-// Limits of the last question: a share is said of no fewer calls, and of no more tasks than are learned from quickly.
-const (
-	leastNamed = 30
-	mostNamed  = 5_000
-)
+// leastNamed is how many calls a share is said of at least.
+const leastNamed = 30
 
-// named asks a model of the tasks before for the calls of the newest fifth.
-func (c *Collection) named(ctx context.Context) (Section, error) {
+// next asks a model of the tasks before for the calls of the newest fifth.
+func (c *collection) next(ctx context.Context) (Section, error) {
 	s := Section{Title: "Next calls", Notes: []string{"How many Waymark would have named: too few calls for a share."}}
-	episodes := c.newest[max(0, len(c.newest)-mostNamed):]
-	if len(episodes) < 5 {
+	if len(c.newest) < 5 {
 		return s, nil
 	}
-	examples, err := evaluate.HoldOut(slices.Clone(episodes), .2)
+	examples, err := evaluate.HoldOut(slices.Clone(c.newest), .2)
 	if err != nil {
 		return s, err
 	}

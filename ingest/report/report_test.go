@@ -49,9 +49,7 @@ func write(t *testing.T, path, text string) {
 
 func report(t *testing.T, m Machine) *Report {
 	t.Helper()
-	c, err := Collect(t.Context(), Look(m.Places()), began.AddDate(1, 0, 0), func(string, int) {})
-	require.NoError(t, err)
-	r, err := c.Report(t.Context(), func(string) {})
+	r, err := Make(t.Context(), Look(m.Places()), began.AddDate(1, 0, 0), func(string, int) {})
 	require.NoError(t, err)
 	return r
 }
@@ -109,8 +107,8 @@ func TestReportOfNothing(t *testing.T) {
 
 // Only the newest tasks are kept, whatever the order of files; counts go on.
 func TestMemoryIsBounded(t *testing.T) {
-	c := newCollection()
-	const tasks = 2*mostEpisodes + mostEpisodes/2
+	c := newCollection(nil)
+	const tasks = mostTools + mostEpisodes/2
 	for i := range tasks {
 		c.episode("h", &episodic.Episode{ID: fmt.Sprint(i), Session: "s", Time: began.Add(time.Duration((i*7919)%tasks) * time.Second), Steps: []episodic.Step{{Tool: fmt.Sprint("t", i)}}})
 		require.LessOrEqual(t, len(c.newest), 2*mostEpisodes)
@@ -119,5 +117,5 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.Len(t, c.newest, mostEpisodes)
 	require.Equal(t, began.Add((tasks-mostEpisodes)*time.Second), c.newest[0].Time)
 	require.Len(t, c.tools, mostTools)
-	require.Equal(t, tasks, c.page.Calls)
+	require.Equal(t, tasks, c.Calls)
 }

@@ -1,7 +1,7 @@
 // Package report reviews the sessions that hosts left on this machine: which tools they call, what fails, and how many of
 // the latest calls a model of the earlier ones would have named.
 //
-//	Machine.Places ──▶ Look ──▶ Collect (a stream of episodes, bounded memory) ──▶ Report
+//	Machine.Places ──▶ Look ──▶ Make (a stream of episodes, bounded memory) ──▶ Report
 //
 // Nothing is stored and nothing leaves the process. Of a call only the tool, its outcome and its duration are looked at;
 // requests, values and texts of errors never reach a report.
@@ -10,7 +10,6 @@ package report
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"maps"
 	"math/bits"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/ingest"
 )
@@ -25,7 +25,7 @@ import (
 // Limits of memory.
 const (
 	mostTools    = 20_000 // with counts of their own
-	mostEpisodes = 20_000 // the newest, for what Waymark would have named
+	mostEpisodes = 5_000  // the newest, which the last question learns quickly from
 	mostShown    = 15     // rows of each list
 	maxDamaged   = 100    // reasons why something could not be used
 )
@@ -34,33 +34,24 @@ const (
 // program a gigabyte of sessions takes less than 500 MB.
 const Memory = 380 << 20
 
-// Collection is what is known of the sessions read so far.
-type Collection struct {
-	page     Report // without its sections
-	tools    map[string]*counts
-	sessions map[session]bool
-	newest   []episodic.Episode
+// collection is what is known of the sessions read so far.
+type collection struct {
+	Report
+	tools, servers map[string]*counts
+	sessions       map[string]bool
+	newest         []episodic.Episode
 }
 
-type session struct {
-	host string
-	id   [12]byte
-}
-
-// counts of one tool.
+// counts of one tool or server.
 type counts struct {
-	calls, failures, timed int
-	kinds                  map[string]int
-	durations              map[int64]int
+	calls, failures int
+	kinds           map[string]int
+	durations       map[int64]int
 }
 
-func newCounts() *counts { return &counts{kinds: map[string]int{}, durations: map[int64]int{}} }
-
-// Collect reads the places. It tells progress after each episode.
-func Collect(ctx context.Context, places []Place, now time.Time, progress func(host string, calls int)) (*Collection, error) {
-	c := newCollection()
-	c.page.Searched = places
-	seen := ingest.Seen{}
+// Make reads the places and sums up what is in them. It reports what it does and how many calls it has read.
+func Make(ctx context.Context, places []Place, now time.Time, progress func(what string, calls int)) (*Report, error) {
+	c, seen := newCollection(places), ingest.Seen{}
 	for i := range places {
 		p := &places[i]
 		if p.Status != Read || p.Files == 0 {
@@ -79,77 +70,87 @@ func Collect(ctx context.Context, places []Place, now time.Time, progress func(h
 				p.Files--
 			}
 			c.item(p.Host, it)
-			progress(p.Host, c.page.Calls)
+			progress(p.Host, c.Calls)
 		}
 	}
 	c.cut()
-	return c, nil
+	c.Sessions = len(c.sessions)
+	if c.Calls == 0 {
+		return &c.Report, ctx.Err()
+	}
+	progress("what Waymark would have named", 0)
+	next, err := c.next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.Sections = append([]Section{next}, c.used()...)
+	return &c.Report, ctx.Err()
 }
 
-func newCollection() *Collection {
-	return &Collection{page: Report{Damaged: []ingest.Reason{}}, tools: map[string]*counts{}, sessions: map[session]bool{}}
+func newCollection(places []Place) *collection {
+	return &collection{Report: Report{Searched: places, Sections: []Section{}, Damaged: []ingest.Reason{}},
+		tools: map[string]*counts{}, servers: map[string]*counts{}, sessions: map[string]bool{}}
 }
 
-func (c *Collection) item(host string, it ingest.Item) {
+func (c *collection) item(host string, it ingest.Item) {
 	switch {
 	case it.Tally != nil:
-		c.page.Lines += it.Tally.Lines
-		c.page.Skipped += it.Tally.Skipped
+		c.Lines += it.Tally.Lines
+		c.Skipped += it.Tally.Skipped
 	case it.Dropped != "":
-		c.page.Dropped++
-		if len(c.page.Damaged) < maxDamaged {
+		if c.Dropped++; c.Dropped <= maxDamaged {
 			reason := it.Dropped
 			if strings.HasPrefix(reason, "/") { // a place in the JSON, whose names may be anybody's
 				reason = reason[strings.LastIndex(reason, ": ")+1:]
 			}
-			c.page.Damaged = append(c.page.Damaged, ingest.Reason{File: it.File, Line: it.Line, Reason: strings.TrimSpace(reason)})
+			c.Damaged = append(c.Damaged, ingest.Reason{File: it.File, Line: it.Line, Reason: strings.TrimSpace(reason)})
 		}
 	case it.Episode != nil:
 		c.episode(host, it.Episode)
 	}
 }
 
-func (c *Collection) episode(host string, e *episodic.Episode) {
-	sum := sha256.Sum256([]byte(e.Session))
-	c.sessions[session{host, [12]byte(sum[:12])}] = true
-	if !e.Time.IsZero() {
-		if c.page.From.IsZero() || e.Time.Before(c.page.From) {
-			c.page.From = e.Time
-		}
-		if e.Time.After(c.page.To) {
-			c.page.To = e.Time
-		}
+func (c *collection) episode(host string, e *episodic.Episode) {
+	c.sessions[host+"\x00"+e.Session] = true
+	if !e.Time.IsZero() && (c.From.IsZero() || e.Time.Before(c.From)) {
+		c.From = e.Time
 	}
-	c.page.Tasks++
-	kept := *e
-	kept.Session = string(sum[:12])
-	for i := range kept.Steps {
-		s := &kept.Steps[i]
-		c.step(s)
-		s.Error, s.Shape, s.Inputs, s.Outputs = "", "", nil, nil
+	if e.Time.After(c.To) {
+		c.To = e.Time
 	}
-	if c.newest = append(c.newest, kept); len(c.newest) >= 2*mostEpisodes {
+	c.Tasks++
+	for i := range e.Steps {
+		s := &e.Steps[i]
+		c.Calls++
+		server, _, ok := catalog.Split(s.Tool)
+		if !ok {
+			server = "(tools of the hosts)"
+		}
+		count(c.tools, s.Tool, s)
+		count(c.servers, server, s)
+		s.Error, s.Shape = "", ""
+	}
+	if c.newest = append(c.newest, *e); len(c.newest) >= 2*mostEpisodes {
 		c.cut()
 	}
 }
 
 // cut keeps the newest episodes.
-func (c *Collection) cut() {
+func (c *collection) cut() {
 	slices.SortStableFunc(c.newest, func(a, b episodic.Episode) int {
 		return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.ID, b.ID))
 	})
 	c.newest = slices.Delete(c.newest, 0, max(0, len(c.newest)-mostEpisodes))
 }
 
-func (c *Collection) step(s *episodic.Step) {
-	c.page.Calls++
-	t := c.tools[s.Tool]
+func count(all map[string]*counts, name string, s *episodic.Step) {
+	t := all[name]
 	if t == nil {
-		if len(c.tools) == mostTools {
+		if len(all) == mostTools {
 			return
 		}
-		t = newCounts()
-		c.tools[s.Tool] = t
+		t = &counts{kinds: map[string]int{}, durations: map[int64]int{}}
+		all[name] = t
 	}
 	t.calls++
 	if s.Outcome == episodic.Failure || s.ErrorKind != "" {
@@ -157,7 +158,6 @@ func (c *Collection) step(s *episodic.Step) {
 		t.kinds[cmp.Or(s.ErrorKind, "tool")]++
 	}
 	if s.DurationMS > 0 {
-		t.timed++
 		t.durations[rounded(s.DurationMS)]++
 	}
 }
@@ -170,18 +170,15 @@ func rounded(ms int64) int64 {
 
 // quantile of durations, nil where none is known.
 func (t *counts) quantile(q float64) any {
-	rank := int(q * float64(t.timed))
+	timed := 0
+	for _, n := range t.durations {
+		timed += n
+	}
+	rank := int(q * float64(timed))
 	for _, ms := range slices.Sorted(maps.Keys(t.durations)) {
 		if rank -= t.durations[ms]; rank < 0 {
 			return millis(ms)
 		}
 	}
 	return nil
-}
-
-func (t *counts) add(other *counts) {
-	t.calls, t.failures, t.timed = t.calls+other.calls, t.failures+other.failures, t.timed+other.timed
-	for b, n := range other.durations {
-		t.durations[b] += n
-	}
 }
