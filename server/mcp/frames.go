@@ -50,35 +50,15 @@ func decodeLine(line []byte, tooLong bool) (m jsonrpc.Message, refusal []byte) {
 	return m, nil
 }
 
-// cancelledCall is the id of the call that a notification cancels; the zero ID if it names none.
-func cancelledCall(n *jsonrpc.Request) jsonrpc.ID {
-	var p struct {
-		RequestID any `json:"requestId"`
+// records reports whether a message is a call that records an episode.
+func records(msg jsonrpc.Message) bool {
+	req, ok := msg.(*jsonrpc.Request)
+	if !ok || req.Method != "tools/call" {
+		return false
 	}
-	if json.Unmarshal(n.Params, &p) != nil {
-		return jsonrpc.ID{}
-	}
-	id, _ := jsonrpc.MakeID(p.RequestID) // the zero ID with the error
-	return id
-}
-
-// messageParams are the parameters of a request that the relay reads; a request may have others.
-type messageParams struct {
-	Name string `json:"name"`
-	URI  string `json:"uri"`
-	Meta struct {
-		Revision string `json:"io.modelcontextprotocol/protocolVersion"`
-	} `json:"_meta"`
-}
-
-func paramsOf(req *jsonrpc.Request) (p messageParams) {
+	var p struct{ Name string }
 	_ = json.Unmarshal(req.Params, &p) // the server refuses what cannot be read
-	return p
-}
-
-// records reports whether a call records an episode.
-func records(req *jsonrpc.Request) bool {
-	return req.Method == "tools/call" && paramsOf(req).Name == toolRecord
+	return p.Name == toolRecord
 }
 
 // usableID reports whether an id is answered as it was sent: numbers are kept as 64-bit floats on the way.
