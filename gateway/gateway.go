@@ -78,11 +78,10 @@ type Options struct {
 
 // ServerLimits bound what one server may take.
 type ServerLimits struct {
-	BreakAfter   int           // calls in a row without an answer; 5
-	BreakFor     time.Duration // that a server is left alone then; 15 s
-	Concurrency  int           // calls of one server at once; 8
-	MaxAnswer    int           // bytes of one message of a server; 4 MiB
-	MaxArguments int           // bytes of the arguments of a call; 1 MiB
+	BreakAfter  int           // calls in a row without an answer; 5
+	BreakFor    time.Duration // that a server is left alone then; 15 s
+	Concurrency int           // calls of one server at once; 8
+	MaxAnswer   int           // bytes of one message of a server; 4 MiB
 }
 
 func (o Options) filled() Options {
@@ -112,7 +111,6 @@ func (o Options) filled() Options {
 	o.Limits.BreakFor = cmp.Or(o.Limits.BreakFor, 15*time.Second)
 	o.Limits.Concurrency = cmp.Or(o.Limits.Concurrency, 8)
 	o.Limits.MaxAnswer = cmp.Or(o.Limits.MaxAnswer, 4<<20)
-	o.Limits.MaxArguments = cmp.Or(o.Limits.MaxArguments, 1<<20)
 	return o
 }
 
@@ -373,7 +371,7 @@ func (g *Gateway) Call(ctx context.Context, c run.Call) (run.Result, error) {
 		return failed(run.FailedPolicy, "%s needs a grant: %s; whoever runs waymark can give one with: waymark gateway grant %s", c.Tool, why, c.Tool), nil
 	}
 	t.schemas()
-	if c.Arguments, why = t.arguments(c.Arguments, g.opts.Limits.MaxArguments); why.Failure != "" {
+	if c.Arguments, why = t.arguments(c.Arguments); why.Failure != "" {
 		return why, nil
 	}
 	res, err := up.call(ctx, l, t, c)
@@ -385,10 +383,13 @@ func (g *Gateway) Call(ctx context.Context, c run.Call) (run.Result, error) {
 	return res, err
 }
 
+// mostArguments bounds the bytes of the arguments of a call.
+const mostArguments = 1 << 20
+
 // arguments are those of a call as the schema of the tool has them, or why they are refused.
-func (c *contract) arguments(given json.RawMessage, limit int) (json.RawMessage, run.Result) {
-	if len(given) > limit {
-		return nil, failed(run.FailedArgument, "the arguments have %d bytes, at most %d", len(given), limit)
+func (c *contract) arguments(given json.RawMessage) (json.RawMessage, run.Result) {
+	if len(given) > mostArguments {
+		return nil, failed(run.FailedArgument, "the arguments have %d bytes, at most %d", len(given), mostArguments)
 	}
 	given = bytes.TrimSpace(given)
 	if isNull(given) {
@@ -400,7 +401,7 @@ func (c *contract) arguments(given json.RawMessage, limit int) (json.RawMessage,
 	}
 	wrong, _ := c.input.Check(given)
 	if len(wrong) > 0 {
-		if fitted := catalog.Fit(given, c.tool.InputSchema); len(fitted) <= limit {
+		if fitted := catalog.Fit(given, c.tool.InputSchema); len(fitted) <= mostArguments {
 			given = fitted
 			wrong, _ = c.input.Check(given)
 		}

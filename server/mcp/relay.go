@@ -22,6 +22,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/net/http/httpguts"
 
 	"waymark/internal/bounded"
 	"waymark/internal/pause"
@@ -97,7 +98,7 @@ func Relay(ctx context.Context, in io.Reader, out io.Writer, findOwner func() (O
 		inFlight: make(chan struct{}, relayInFlight)}
 	srv := mcp.NewServer(&mcp.Implementation{Name: "waymark", Title: "Waymark", Version: version}, &mcp.ServerOptions{
 		Logger: slog.New(slog.DiscardHandler), Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}})
-	srv.AddReceivingMiddleware(r.forward)
+	srv.AddReceivingMiddleware(isolate(slog.New(slog.DiscardHandler)), r.forward)
 	changed := func() { // a host hears of a list to which a tool is added again
 		srv.AddTool(&mcp.Tool{Name: toolRelayed, InputSchema: json.RawMessage(`{"type":"object"}`)}, r.callTool)
 	}
@@ -213,6 +214,9 @@ type lostError struct {
 // of a call that was with an owner that ended is unknown, so it is sent again only where that changes nothing, and to one
 // other owner: it may be the call that ended the first.
 func (r *relay) ask(ctx context.Context, method, name string, req mcp.Request, params *rawResult) (*rawResult, error) {
+	if method == "tools/call" && name == "" || name != strings.TrimSpace(name) || !httpguts.ValidHeaderFieldValue(name) { // no header says it
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("%s: unknown name %q", method, name)}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(r.ctx, cancel)()
@@ -222,10 +226,11 @@ func (r *relay) ask(ctx context.Context, method, name string, req mcp.Request, p
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	session, _ := req.GetSession().(*mcp.ServerSession)         // of a server
-	if revision := revisionOf(req); revision < firstStateless { // its handshake said what each request says since
+	session, _ := req.GetSession().(*mcp.ServerSession) // of a server
+	revision := revisionOf(req)
+	if revision < firstStateless { // its handshake said what each request says since
 		params.Meta = mcp.Meta{mcp.MetaKeyProtocolVersion: firstStateless, metaRevision: revision, mcp.MetaKeyClientCapabilities: map[string]any{}}
-		if hello := session.InitializeParams(); hello != nil {
+		if hello := session.InitializeParams(); hello != nil && hello.ClientInfo != nil && hello.Capabilities != nil {
 			params.Meta[mcp.MetaKeyClientInfo], params.Meta[mcp.MetaKeyClientCapabilities] = hello.ClientInfo, hello.Capabilities
 		}
 	}
@@ -244,7 +249,7 @@ func (r *relay) ask(ctx context.Context, method, name string, req mcp.Request, p
 		if err == nil {
 			var result json.RawMessage
 			if result, err = r.post(ctx, owner, method, name, text, heard); err == nil {
-				return rawOf(result), nil
+				return answered(result, revision), nil
 			}
 			if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
 				return nil, refused
@@ -269,6 +274,21 @@ func (r *relay) ask(ctx context.Context, method, name string, req mcp.Request, p
 			return nil, &jsonrpc.Error{Code: codeRefused, Message: "no waymark process answers for the data directory, so the call was not carried out; ask again: " + err.Error()}
 		}
 	}
+}
+
+// answered is the result of an owner, for a host of a revision with sessions without the members that it does not have.
+func answered(result json.RawMessage, revision string) *rawResult {
+	r := rawOf(result)
+	if revision < firstStateless {
+		var meta map[string]json.RawMessage
+		_ = json.Unmarshal(r.members["_meta"], &meta) // what is no object has none
+		delete(meta, mcp.MetaKeyServerInfo)
+		delete(r.members, "resultType")
+		if delete(r.members, "_meta"); len(meta) > 0 {
+			r.members["_meta"] = encoded(meta)
+		}
+	}
+	return r
 }
 
 // post sends a request that stands alone, and returns the result; heard gets the notifications before it. Waymark writes
