@@ -58,10 +58,7 @@ type Options struct {
 	Logger  *slog.Logger
 	Version string
 	Now     func() time.Time
-	HTTP    http.RoundTripper // for servers over HTTP; nil: one that refuses reserved addresses
-
-	reserved http.RoundTripper // for those that may have such an address; nil: HTTP
-	Logins   *Logins           // of servers over HTTP; nil: none
+	Logins  *Logins // of servers over HTTP; nil: none
 
 	CallTimeout  time.Duration // of one call; 60 s
 	StartTimeout time.Duration // from the start of a server to its handshake; 2 min: npx may have to download it
@@ -91,13 +88,6 @@ func (o Options) filled() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.HTTP == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.MaxIdleConnsPerHost = 8
-		o.reserved = t.Clone()
-		t.DialContext = endpoint.Dialer(o.StartTimeout, true).DialContext
-		o.HTTP = t
-	}
 	o.Version = cmp.Or(o.Version, "dev")
 	o.CallTimeout = cmp.Or(o.CallTimeout, time.Minute)
 	o.StartTimeout = cmp.Or(o.StartTimeout, 2*time.Minute)
@@ -114,12 +104,14 @@ func (o Options) filled() Options {
 	return o
 }
 
-// through is the way to a server over HTTP.
-func (o *Options) through(d *Definition) http.RoundTripper {
-	if d.Reserved && o.reserved != nil {
-		return o.reserved
+// reach is the way to a server over HTTP.
+func (d *Definition) reach(timeout time.Duration) *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = 8
+	if !d.Reserved {
+		t.DialContext = endpoint.Dialer(timeout, true).DialContext
 	}
-	return o.HTTP
+	return t
 }
 
 // Gateway is all servers of one workspace. All methods may be called concurrently.
@@ -479,11 +471,6 @@ func (g *Gateway) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		g.running.Wait()
-		for _, used := range []http.RoundTripper{g.opts.HTTP, g.opts.reserved} {
-			if t, ok := used.(*http.Transport); ok {
-				t.CloseIdleConnections()
-			}
-		}
 		close(done)
 	}()
 	select {

@@ -8,8 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -27,15 +25,6 @@ import (
 type writer struct{ lockedBuffer }
 
 func (*writer) Close() error { return nil }
-
-// Whatever is asked before the input ends is still answered: a script may pipe a request in.
-func TestPipedRequestIsAnswered(t *testing.T) {
-	ask, _ := modern("tools/call", "suggest_next", `"name":"suggest_next","arguments":{"context":["fs:read_file"]}`)
-	var out writer
-	require.NoError(t, relayed(t, newOffice(t))(t.Context(), io.NopCloser(strings.NewReader(ask+"\n")), &out))
-	assert.Equal(t, 1, strings.Count(out.String(), "\n"))
-	assert.Contains(t, out.String(), `"json:parse"`)
-}
 
 // While no process owns the data directory the host receives an error with the reason, and may ask again.
 func TestRelayTellsWhatIsWrong(t *testing.T) {
@@ -65,32 +54,6 @@ func TestRelayTellsWhatIsWrong(t *testing.T) {
 			require.NoError(t, <-done)
 		})
 	}
-}
-
-// Calls travel side by side: a slow one holds up nobody.
-func TestRelayCarriesCallsSideBySide(t *testing.T) {
-	s := newOffice(t)
-	release, entered := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Mcp-Name") == "find_tool" {
-			once.Do(func() { close(entered) })
-			<-release
-		}
-		s.Handler().ServeHTTP(w, r)
-	})
-	web := httptest.NewServer(handler)
-	t.Cleanup(web.Close)
-	client := overPipes(t, "2026-07-28", nil, relayTo(web.URL, "local-token", api.DefaultWorkspace, ""))
-	slow := make(chan bool, 1)
-	go func() {
-		r, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "find_tool", Arguments: map[string]any{"query": "read"}})
-		slow <- err == nil && !r.IsError
-	}()
-	<-entered
-	assert.False(t, call(t, client, "suggest_next", map[string]any{}).IsError)
-	close(release)
-	assert.True(t, <-slow)
 }
 
 // asks is a tool that asks the host something first.
