@@ -70,7 +70,7 @@ func (h *host) read(in io.Reader) error {
 				h.writeLine(refusal)
 			} else {
 				h.take(msg)
-				if records(msg) {
+				if answered != nil && records(msg) {
 					select {
 					case <-answered:
 					case <-h.done:
@@ -137,6 +137,15 @@ func (h *host) settle() {
 			close(h.done)
 		}
 	}
+}
+
+// isStuck reports whether a line is being written, or was not taken.
+func (h *host) isStuck() bool {
+	if !h.writing.TryLock() {
+		return true
+	}
+	h.writing.Unlock()
+	return false
 }
 
 // Read implements [mcp.Connection].

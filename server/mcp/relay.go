@@ -57,6 +57,8 @@ type Owner struct{ Endpoint, Token string }
 const (
 	// drainRelay limits how long answers may still arrive after this process received a signal to stop.
 	drainRelay = 10 * time.Second
+	// longestWrite is how long a host that has ended its input may take to read a line.
+	longestWrite = 30 * time.Second
 	// relayInFlight bounds the calls that are with an owner at the same time, each on a connection: an owner admits 512 of all
 	// windows and commands of a machine.
 	relayInFlight = 128
@@ -70,6 +72,9 @@ const (
 
 // sourceStdio is the source of what a host on the other end of a pipe records.
 const sourceStdio = "mcp:stdio"
+
+// errAbandoned ends a relay whose answers nobody takes.
+var errAbandoned = errors.New("answers could not be written: the host neither reads its pipe nor closes it")
 
 // Draining is how a server that is ending refuses what has not begun.
 const Draining = "the server is shutting down"
@@ -118,9 +123,17 @@ func Relay(ctx context.Context, in io.Reader, out io.Writer, findOwner func() (O
 	case <-work.Done():
 	}
 	h.finish()
-	select {
-	case <-h.done:
-	case <-work.Done():
+	for waiting := true; waiting; {
+		select {
+		case <-h.done:
+			waiting = false
+		case <-work.Done():
+			waiting = false
+		case <-time.After(longestWrite):
+			if h.isStuck() {
+				stop(errAbandoned)
+			}
+		}
 	}
 	stop(nil) // keeps an earlier cause
 	_ = h.Close()
