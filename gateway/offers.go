@@ -131,7 +131,8 @@ func (g *Gateway) Resource(ctx context.Context, uri string) (json.RawMessage, er
 
 // asked asks the server that a name begins with, by the rest of the name. In the answer each item of the list has its links
 // named as [Gateway.Resource] takes them.
-func (g *Gateway) asked(ctx context.Context, offers, list, name string, ask func(context.Context, *mcp.ClientSession, string) (json.RawMessage, error)) (json.RawMessage, error) {
+func (g *Gateway) asked(ctx context.Context, offers, list, name string,
+	ask func(context.Context, *mcp.ClientSession, string) (json.RawMessage, error)) (json.RawMessage, error) {
 	g.mu.Lock()
 	var up *upstream
 	server := ""

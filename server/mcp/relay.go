@@ -82,7 +82,8 @@ const Draining = "the server is shutting down"
 // Relay serves MCP to a host on in and out through the owner that findOwner returns, until in ends or ctx does; then it
 // closes both. Calls that came before the end are answered first. The owner may change at any time. workspace and
 // agent may be empty, and are obeyed only with the owner's local token.
-func Relay(ctx context.Context, in io.Reader, out io.Writer, findOwner func() (Owner, error), workspace, agent, version string) error {
+func Relay(ctx context.Context, in io.Reader, out io.Writer, findOwner func() (Owner, error),
+	workspace, agent, version string) error {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.IdleConnTimeout = relayIdle
 	defer transport.CloseIdleConnections()
@@ -102,7 +103,8 @@ func Relay(ctx context.Context, in io.Reader, out io.Writer, findOwner func() (O
 	r := &relay{ctx: work, client: &http.Client{Transport: transport}, findOwner: findOwner, headers: headers,
 		inFlight: make(chan struct{}, relayInFlight)}
 	srv := mcp.NewServer(&mcp.Implementation{Name: "waymark", Title: "Waymark", Version: version}, &mcp.ServerOptions{
-		Logger: slog.New(slog.DiscardHandler), Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}})
+		Logger:       slog.New(slog.DiscardHandler),
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}})
 	srv.AddReceivingMiddleware(isolate(slog.New(slog.DiscardHandler)), r.forward)
 	changed := func() { // a host hears of a list to which a tool is added again
 		srv.AddTool(&mcp.Tool{Name: toolRelayed, InputSchema: json.RawMessage(`{"type":"object"}`)}, r.callTool)
@@ -179,7 +181,9 @@ func (r *relay) forward(next mcp.MethodHandler) mcp.MethodHandler {
 				return nil, err
 			}
 			answer := rawOf(own)
-			answer.members["capabilities"], answer.members["instructions"] = theirs.members["capabilities"], theirs.members["instructions"]
+			for _, name := range []string{"capabilities", "instructions"} {
+				answer.members[name] = theirs.members[name]
+			}
 			return answer, nil
 		case *mcp.CallToolParamsRaw:
 			call := &relayedCall{name: p.Name}
@@ -227,7 +231,8 @@ type lostError struct {
 // of a call that was with an owner that ended is unknown, so it is sent again only where that changes nothing, and to one
 // other owner: it may be the call that ended the first.
 func (r *relay) ask(ctx context.Context, method, name string, req mcp.Request, params *rawResult) (*rawResult, error) {
-	if method == "tools/call" && name == "" || name != strings.TrimSpace(name) || !httpguts.ValidHeaderFieldValue(name) { // no header says it
+	nameless := method == "tools/call" && name == ""
+	if nameless || name != strings.TrimSpace(name) || !httpguts.ValidHeaderFieldValue(name) { // no header says it
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("%s: unknown name %q", method, name)}
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -242,7 +247,8 @@ func (r *relay) ask(ctx context.Context, method, name string, req mcp.Request, p
 	session, _ := req.GetSession().(*mcp.ServerSession) // of a server
 	revision := revisionOf(req)
 	if revision < firstStateless { // its handshake said what each request says since
-		params.Meta = mcp.Meta{mcp.MetaKeyProtocolVersion: firstStateless, metaRevision: revision, mcp.MetaKeyClientCapabilities: map[string]any{}}
+		params.Meta = mcp.Meta{mcp.MetaKeyProtocolVersion: firstStateless, metaRevision: revision,
+			mcp.MetaKeyClientCapabilities: map[string]any{}}
 		if hello := session.InitializeParams(); hello != nil && hello.ClientInfo != nil && hello.Capabilities != nil {
 			params.Meta[mcp.MetaKeyClientInfo], params.Meta[mcp.MetaKeyClientCapabilities] = hello.ClientInfo, hello.Capabilities
 		}
@@ -268,7 +274,8 @@ func (r *relay) ask(ctx context.Context, method, name string, req mcp.Request, p
 				return nil, refused
 			}
 			if !errors.As(err, &gone) {
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the waymark server did not answer: " + err.Error()}
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
+					Message: "the waymark server did not answer: " + err.Error()}
 			}
 		}
 		again := time.Since(began) < ownerPatience
@@ -281,10 +288,11 @@ func (r *relay) ask(ctx context.Context, method, name string, req mcp.Request, p
 			return nil, ctx.Err()
 		case again: // the owner may still be about to end
 		case sent != "":
-			return nil, &jsonrpc.Error{Code: codeRefused, Message: "the waymark process that had the data directory ended or stopped answering during " +
-				"this call, so it is unknown whether it was carried out; another takes over: ask again if doing it twice does no harm"}
+			return nil, &jsonrpc.Error{Code: codeRefused, Message: "the waymark process that had the data directory ended or " +
+				"stopped answering during this call, so it is unknown whether it was carried out; another takes over: ask again if doing it twice does no harm"}
 		default:
-			return nil, &jsonrpc.Error{Code: codeRefused, Message: "no waymark process answers for the data directory, so the call was not carried out; ask again: " + err.Error()}
+			return nil, &jsonrpc.Error{Code: codeRefused, Message: "no waymark process answers for the data directory, " +
+				"so the call was not carried out; ask again: " + err.Error()}
 		}
 	}
 }
@@ -306,7 +314,8 @@ func answered(result json.RawMessage, revision string) *rawResult {
 
 // post sends a request that stands alone, and returns the result; heard gets the notifications before it. Waymark writes
 // each message on a line, as it is or as the data of an event. The answer of an owner that refuses is a [*jsonrpc.Error].
-func (r *relay) post(ctx context.Context, o Owner, method, name string, params json.RawMessage, heard func(*jsonrpc.Request)) (json.RawMessage, error) {
+func (r *relay) post(ctx context.Context, o Owner, method, name string, params json.RawMessage,
+	heard func(*jsonrpc.Request)) (json.RawMessage, error) {
 	body := encoded(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 	out, err := http.NewRequestWithContext(ctx, http.MethodPost, o.Endpoint, bytes.NewReader(body))
 	if err != nil {
@@ -324,7 +333,8 @@ func (r *relay) post(ctx context.Context, o Owner, method, name string, params j
 		return nil, lostError{err, !errors.As(err, &dial) || dial.Op != "dial"}
 	}
 	defer resp.Body.Close()
-	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); resp.StatusCode >= 300 && kind != "application/json" { // a refusal in JSON is a message
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if resp.StatusCode >= 300 && kind != "application/json" { // a refusal in JSON is a message
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 		var problem struct{ Detail string }
 		_ = json.Unmarshal(text, &problem)
