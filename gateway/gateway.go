@@ -58,10 +58,7 @@ type Options struct {
 	Logger  *slog.Logger
 	Version string
 	Now     func() time.Time
-	HTTP    http.RoundTripper // for servers over HTTP; nil: one that refuses reserved addresses
-
-	reserved http.RoundTripper // for those that may have such an address; nil: HTTP
-	Logins   *Logins           // of servers over HTTP; nil: none
+	Logins  *Logins // of servers over HTTP; nil: none
 
 	CallTimeout  time.Duration // of one call; 60 s
 	StartTimeout time.Duration // from the start of a server to its handshake; 2 min: npx may have to download it
@@ -78,11 +75,10 @@ type Options struct {
 
 // ServerLimits bound what one server may take.
 type ServerLimits struct {
-	BreakAfter   int           // calls in a row without an answer; 5
-	BreakFor     time.Duration // that a server is left alone then; 15 s
-	Concurrency  int           // calls of one server at once; 8
-	MaxAnswer    int           // bytes of one message of a server; 4 MiB
-	MaxArguments int           // bytes of the arguments of a call; 1 MiB
+	BreakAfter  int           // calls in a row without an answer; 5
+	BreakFor    time.Duration // that a server is left alone then; 15 s
+	Concurrency int           // calls of one server at once; 8
+	MaxAnswer   int           // bytes of one message of a server; 4 MiB
 }
 
 func (o Options) filled() Options {
@@ -91,13 +87,6 @@ func (o Options) filled() Options {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
-	}
-	if o.HTTP == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.MaxIdleConnsPerHost = 8
-		o.reserved = t.Clone()
-		t.DialContext = endpoint.Dialer(o.StartTimeout, true).DialContext
-		o.HTTP = t
 	}
 	o.Version = cmp.Or(o.Version, "dev")
 	o.CallTimeout = cmp.Or(o.CallTimeout, time.Minute)
@@ -112,16 +101,17 @@ func (o Options) filled() Options {
 	o.Limits.BreakFor = cmp.Or(o.Limits.BreakFor, 15*time.Second)
 	o.Limits.Concurrency = cmp.Or(o.Limits.Concurrency, 8)
 	o.Limits.MaxAnswer = cmp.Or(o.Limits.MaxAnswer, 4<<20)
-	o.Limits.MaxArguments = cmp.Or(o.Limits.MaxArguments, 1<<20)
 	return o
 }
 
-// through is the way to a server over HTTP.
-func (o *Options) through(d *Definition) http.RoundTripper {
-	if d.Reserved && o.reserved != nil {
-		return o.reserved
+// reach is the way to a server over HTTP.
+func (d *Definition) reach(timeout time.Duration) *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = 8
+	if !d.Reserved {
+		t.DialContext = endpoint.Dialer(timeout, true).DialContext
 	}
-	return o.HTTP
+	return t
 }
 
 // Gateway is all servers of one workspace. All methods may be called concurrently.
@@ -373,7 +363,7 @@ func (g *Gateway) Call(ctx context.Context, c run.Call) (run.Result, error) {
 		return failed(run.FailedPolicy, "%s needs a grant: %s; whoever runs waymark can give one with: waymark gateway grant %s", c.Tool, why, c.Tool), nil
 	}
 	t.schemas()
-	if c.Arguments, why = t.arguments(c.Arguments, g.opts.Limits.MaxArguments); why.Failure != "" {
+	if c.Arguments, why = t.arguments(c.Arguments); why.Failure != "" {
 		return why, nil
 	}
 	res, err := up.call(ctx, l, t, c)
@@ -385,10 +375,13 @@ func (g *Gateway) Call(ctx context.Context, c run.Call) (run.Result, error) {
 	return res, err
 }
 
+// mostArguments bounds the bytes of the arguments of a call.
+const mostArguments = 1 << 20
+
 // arguments are those of a call as the schema of the tool has them, or why they are refused.
-func (c *contract) arguments(given json.RawMessage, limit int) (json.RawMessage, run.Result) {
-	if len(given) > limit {
-		return nil, failed(run.FailedArgument, "the arguments have %d bytes, at most %d", len(given), limit)
+func (c *contract) arguments(given json.RawMessage) (json.RawMessage, run.Result) {
+	if len(given) > mostArguments {
+		return nil, failed(run.FailedArgument, "the arguments have %d bytes, at most %d", len(given), mostArguments)
 	}
 	given = bytes.TrimSpace(given)
 	if isNull(given) {
@@ -400,7 +393,7 @@ func (c *contract) arguments(given json.RawMessage, limit int) (json.RawMessage,
 	}
 	wrong, _ := c.input.Check(given)
 	if len(wrong) > 0 {
-		if fitted := catalog.Fit(given, c.tool.InputSchema); len(fitted) <= limit {
+		if fitted := catalog.Fit(given, c.tool.InputSchema); len(fitted) <= mostArguments {
 			given = fitted
 			wrong, _ = c.input.Check(given)
 		}
@@ -478,11 +471,6 @@ func (g *Gateway) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		g.running.Wait()
-		for _, used := range []http.RoundTripper{g.opts.HTTP, g.opts.reserved} {
-			if t, ok := used.(*http.Transport); ok {
-				t.CloseIdleConnections()
-			}
-		}
 		close(done)
 	}()
 	select {

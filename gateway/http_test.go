@@ -156,9 +156,9 @@ func TestItself(t *testing.T) {
 
 // An address is looked at when it is dialled: a name may lead anywhere.
 func TestReservedAddressesAreNotDialled(t *testing.T) {
-	o := Options{}.filled()
+	way := new(Definition).reach(time.Second)
 	for _, address := range []string{"169.254.169.254:80", "100.100.100.200:80", "[64:ff9b::a9fe:a9fe]:80"} {
-		_, err := o.HTTP.(*http.Transport).DialContext(t.Context(), "tcp", address)
+		_, err := way.DialContext(t.Context(), "tcp", address)
 		assert.ErrorIs(t, err, endpoint.ErrAddress, address)
 	}
 }

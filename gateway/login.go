@@ -209,7 +209,9 @@ func (l *Logins) Login(ctx context.Context, d Definition, o Options, as LoginCli
 	}
 	defer listener.Close()
 	o = o.filled()
-	client := &http.Client{Transport: o.through(&d), CheckRedirect: noRedirect, Timeout: o.StartTimeout}
+	way := d.reach(o.StartTimeout)
+	defer way.CloseIdleConnections()
+	client := &http.Client{Transport: way, CheckRedirect: noRedirect, Timeout: o.StartTimeout}
 	now, asked := &login{}, false
 	back := "http://" + listener.Addr().String() + "/callback"
 	config := &auth.AuthorizationCodeHandlerConfig{RedirectURL: back, Client: client, RequestRefreshToken: true, AcceptUnadvertisedIss: true,

@@ -43,33 +43,32 @@ func (u *upstream) offers(ctx context.Context, l *link) Offers {
 	}
 	ctx, cancel := context.WithTimeout(ctx, u.opts.ListTimeout)
 	defer cancel()
-	for _, list := range []struct {
-		name string
-		has  bool
-		page func(cursor string) (json.RawMessage, error)
-	}{
-		{Prompts, can.Prompts != nil, func(cursor string) (json.RawMessage, error) {
-			return rawOf(l.session.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor}))
-		}},
-		{Resources, can.Resources != nil, func(cursor string) (json.RawMessage, error) {
-			return rawOf(l.session.ListResources(ctx, &mcp.ListResourcesParams{Cursor: cursor}))
-		}},
-		{Templates, can.Resources != nil, func(cursor string) (json.RawMessage, error) {
-			return rawOf(l.session.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor}))
-		}},
-	} {
-		if !list.has {
+	for _, list := range []string{Prompts, Resources, Templates} {
+		if list == Prompts && can.Prompts == nil || list != Prompts && can.Resources == nil {
 			continue
 		}
-		items, _ := pages(list.name, list.page, func(n, size int) bool { return n <= mostOffers && size <= left })
+		items, _ := l.pages(ctx, list, func(n, size int) bool { return n <= mostOffers && size <= left })
 		for _, item := range items {
 			left -= len(item)
 		}
 		if len(items) > 0 {
-			o[list.name] = items
+			o[list] = items
 		}
 	}
 	return o
+}
+
+// page asks for a page of a list.
+func (l *link) page(ctx context.Context, list, cursor string) (json.RawMessage, error) {
+	switch list {
+	case Prompts:
+		return rawOf(l.session.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor}))
+	case Resources:
+		return rawOf(l.session.ListResources(ctx, &mcp.ListResourcesParams{Cursor: cursor}))
+	case Templates:
+		return rawOf(l.session.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor}))
+	}
+	return rawOf(l.session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor}))
 }
 
 // Offers lists the prompts, resources or resource templates of all agreed servers, by the names that [Gateway.Prompt] and
@@ -120,13 +119,6 @@ func encoded(v any) json.RawMessage {
 func (g *Gateway) Prompt(ctx context.Context, name string, arguments map[string]string) (json.RawMessage, error) {
 	return g.asked(ctx, Prompts, "messages", name, func(ctx context.Context, s *mcp.ClientSession, name string) (json.RawMessage, error) {
 		return rawOf(s.GetPrompt(ctx, &mcp.GetPromptParams{Name: name, Arguments: arguments}))
-	}, func(server string, message json.RawMessage) json.RawMessage {
-		var m map[string]json.RawMessage
-		if json.Unmarshal(message, &m) != nil {
-			return message
-		}
-		m["content"] = Linked(server, m["content"])
-		return encoded(m)
 	})
 }
 
@@ -134,18 +126,13 @@ func (g *Gateway) Prompt(ctx context.Context, name string, arguments map[string]
 func (g *Gateway) Resource(ctx context.Context, uri string) (json.RawMessage, error) {
 	return g.asked(ctx, Resources, "contents", uri, func(ctx context.Context, s *mcp.ClientSession, uri string) (json.RawMessage, error) {
 		return rawOf(s.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri}))
-	}, func(server string, content json.RawMessage) json.RawMessage {
-		if named := prefixed(content, "uri", prefixOf(Resources, server)); named != nil {
-			return named
-		}
-		return content
 	})
 }
 
 // asked asks the server that a name begins with, by the rest of the name. In the answer each item of the list has its links
 // named as [Gateway.Resource] takes them.
-func (g *Gateway) asked(ctx context.Context, offers, list, name string, ask func(context.Context, *mcp.ClientSession, string) (json.RawMessage, error),
-	named func(server string, item json.RawMessage) json.RawMessage) (json.RawMessage, error) {
+func (g *Gateway) asked(ctx context.Context, offers, list, name string,
+	ask func(context.Context, *mcp.ClientSession, string) (json.RawMessage, error)) (json.RawMessage, error) {
 	g.mu.Lock()
 	var up *upstream
 	server := ""
@@ -167,40 +154,37 @@ func (g *Gateway) asked(ctx context.Context, offers, list, name string, ask func
 	defer cancel()
 	raw, err := ask(ctx, l.session, strings.TrimPrefix(name, prefixOf(offers, server)))
 	var answer map[string]json.RawMessage
-	var items []json.RawMessage
-	if err != nil || json.Unmarshal(raw, &answer) != nil || json.Unmarshal(answer[list], &items) != nil {
+	if err != nil || json.Unmarshal(raw, &answer) != nil || answer[list] == nil {
 		return raw, err
 	}
-	for i, item := range items {
-		items[i] = named(server, item)
-	}
-	answer[list] = encoded(items)
+	answer[list] = Linked(server, answer[list])
 	return encoded(answer), nil
 }
 
-// Linked is a content block of a server, or a list of them, whose links to resources [Gateway.Resource] reads.
+// Linked is a list of content blocks, of messages of a prompt or of contents of a resource, or one of them, as
+// [Gateway.Resource] reads what it links to.
 func Linked(server string, content json.RawMessage) json.RawMessage {
-	var blocks []json.RawMessage
-	if json.Unmarshal(content, &blocks) == nil {
-		for i, b := range blocks {
-			blocks[i] = Linked(server, b)
+	var items []json.RawMessage
+	if json.Unmarshal(content, &items) == nil && items != nil {
+		for i, item := range items {
+			items[i] = Linked(server, item)
 		}
-		return encoded(blocks)
+		return encoded(items)
 	}
 	var b map[string]json.RawMessage
 	if json.Unmarshal(content, &b) != nil {
 		return content
 	}
-	prefix := prefixOf(Resources, server)
-	switch string(b["type"]) {
-	case `"resource_link"`:
-		if named := prefixed(content, "uri", prefix); named != nil {
+	switch kind := string(b["type"]); {
+	case kind == `"resource"` && b["resource"] != nil:
+		b["resource"] = Linked(server, b["resource"])
+		return encoded(b)
+	case kind == "" && b["content"] != nil: // a message
+		b["content"] = Linked(server, b["content"])
+		return encoded(b)
+	case kind == "", kind == `"resource_link"`:
+		if named := prefixed(content, "uri", prefixOf(Resources, server)); named != nil {
 			return named
-		}
-	case `"resource"`:
-		if named := prefixed(b["resource"], "uri", prefix); named != nil {
-			b["resource"] = named
-			return encoded(b)
 		}
 	}
 	return content

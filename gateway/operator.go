@@ -8,8 +8,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"waymark/catalog"
+	"waymark/storage"
 )
 
 // Add keeps definitions beside those that a data directory has, and notes that somebody wants them started as they are.
@@ -133,12 +135,25 @@ func (g *Gateway) look(server string) {
 	}
 }
 
-// Grant lets the tools that match a pattern be called though they may do harm.
+// Grant lets the tools that match a pattern be called though they may do harm: an id in which * stands for any characters.
 func (g *Gateway) Grant(ctx context.Context, pattern string) error {
 	if pattern == "" || len(pattern) > catalog.MaxID {
 		return errors.New("a grant names a tool, or a pattern of tools such as github:*")
 	}
-	return g.register.grant(ctx, pattern)
+	return g.register.set(ctx, row(grantRow+pattern, map[string]time.Time{"at": g.opts.Now().UTC()}))
+}
+
+// Revoke takes a grant back; false if there is none.
+func (g *Gateway) Revoke(ctx context.Context, pattern string) (bool, error) {
+	if !slices.Contains(g.register.kept.Load().grants, pattern) {
+		return false, nil
+	}
+	return true, g.register.set(ctx, storage.Change{Key: grantRow + pattern})
+}
+
+// Grants are the patterns granted, sorted.
+func (g *Gateway) Grants() []string {
+	return append([]string{}, g.register.kept.Load().grants...)
 }
 
 // SetAgents replaces the tool sets of all agents.
@@ -160,14 +175,4 @@ func (g *Gateway) Agent(name string) []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.agents[name]
-}
-
-// Revoke takes a grant back; false if there is none.
-func (g *Gateway) Revoke(ctx context.Context, pattern string) (bool, error) {
-	return g.register.revoke(ctx, pattern)
-}
-
-// Grants are the patterns granted, sorted.
-func (g *Gateway) Grants() []string {
-	return append([]string{}, g.register.kept.Load().grants...)
 }

@@ -370,21 +370,11 @@ func (r *register) approve(ctx context.Context, id, print string) error {
 	return r.approved(ctx, []*pin{pinned(p.Waits.contract, r.now())})
 }
 
-// grant lets tools be called that may do harm; a pattern is an id in which * stands for any characters.
-func (r *register) grant(ctx context.Context, pattern string) error {
+// set changes rows of the table.
+func (r *register) set(ctx context.Context, changes ...storage.Change) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.write(ctx, row(grantRow+pattern, map[string]time.Time{"at": r.now().UTC()}))
-}
-
-// revoke takes a grant back; false if there is none of this pattern.
-func (r *register) revoke(ctx context.Context, pattern string) (bool, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !slices.Contains(r.kept.Load().grants, pattern) {
-		return false, nil
-	}
-	return true, r.write(ctx, storage.Change{Key: grantRow + pattern})
+	return r.write(ctx, changes...)
 }
 
 func (r *register) granted(id string) bool { return run.Matches(r.kept.Load().grants, id) }

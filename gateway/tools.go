@@ -17,7 +17,6 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/catalog"
 	"waymark/catalog/inspect"
@@ -183,9 +182,7 @@ const mostPages, mostTools = 64, 512
 func (u *upstream) list(ctx context.Context, l *link) error {
 	ctx, cancel := context.WithTimeout(ctx, u.opts.ListTimeout)
 	defer cancel()
-	entries, err := pages("tools", func(cursor string) (json.RawMessage, error) {
-		return rawOf(l.session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor}))
-	}, func(n, _ int) bool { return n <= mostTools })
+	entries, err := l.pages(ctx, "tools", func(n, _ int) bool { return n <= mostTools })
 	said, ok := errors.AsType[*jsonrpc.Error](err)
 	if none := ok && said.Code == jsonrpc.CodeMethodNotFound; err != nil && !none { // a server may have no tools
 		return err
@@ -210,11 +207,10 @@ var errEndless = errors.New("the list does not end")
 
 // pages reads a list of a server page by page, as long as there is room for the items and their bytes. With an error it
 // returns what it has read.
-func pages(list string, page func(cursor string) (json.RawMessage, error), room func(items, bytes int) bool) (
-	all []json.RawMessage, err error) {
+func (l *link) pages(ctx context.Context, list string, room func(items, bytes int) bool) (all []json.RawMessage, err error) {
 	size := 0
 	for cursor, n := "", 0; n < mostPages; n++ {
-		raw, err := page(cursor)
+		raw, err := l.page(ctx, list, cursor)
 		if err != nil {
 			return all, err
 		}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -352,16 +353,14 @@ func (w *wire) answer(resp *http.Response, id json.RawMessage, body []byte, sess
 // ofServer are the statuses that say something of the server, whatever message comes with them.
 var ofServer = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}
 
-// events is a stream of events whose messages are mended. One that should answer a call and ends without an answer ends
-// with an error of that call.
+// events is a stream of events whose messages are mended. At one that is too long it ends, with an error of the call that
+// it should answer.
 type events struct {
 	io.Closer
-	all  *bufio.Scanner
-	id   json.RawMessage // of the call; nil: none
-	rest []byte
-
-	limit             int
-	answered, resumes bool
+	all   *bufio.Scanner
+	id    json.RawMessage // of the call; nil: none
+	limit int
+	rest  []byte
 }
 
 // oneEvent is a [bufio.SplitFunc]: an event ends with an empty line.
@@ -383,22 +382,15 @@ func oneEvent(data []byte, atEOF bool) (advance int, event []byte, err error) {
 
 func (e *events) Read(p []byte) (int, error) {
 	for len(e.rest) == 0 {
-		if e.all.Scan() {
-			e.mend(e.all.Bytes())
-			continue
-		}
-		long := errors.Is(e.all.Err(), bufio.ErrTooLong)
 		switch {
-		case e.all.Err() != nil && !long:
-			return 0, e.all.Err()
-		case e.id == nil || e.answered || e.resumes && !long:
-			return 0, io.EOF
-		case long:
+		case e.all.Scan():
+			e.mend(e.all.Bytes())
+		case e.id != nil && errors.Is(e.all.Err(), bufio.ErrTooLong):
 			e.add(nil, tooLong(e.id, e.limit))
+			e.id = nil
 		default:
-			e.add(nil, failureFor(e.id, codeNoAnswer-http.StatusOK, "the server's stream ended without an answer"))
+			return 0, cmp.Or(e.all.Err(), io.EOF)
 		}
-		e.answered = true
 	}
 	n := copy(p, e.rest)
 	e.rest = e.rest[n:]
@@ -419,8 +411,6 @@ func (e *events) mend(event []byte) {
 			continue
 		case "event":
 			kind = string(value)
-		case "id":
-			e.resumes = true
 		}
 		head = append(append(head, line...), '\n')
 	}
@@ -429,7 +419,6 @@ func (e *events) mend(event []byte) {
 		return
 	}
 	for _, m := range mended(data) {
-		e.answered = e.answered || e.id != nil && !m.asked && bytes.Equal(m.id, e.id)
 		e.add(head, m.raw)
 	}
 }

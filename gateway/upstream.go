@@ -79,8 +79,8 @@ type link struct {
 
 	ctx      context.Context // ends with the connection; its cause is why
 	breakOff context.CancelCauseFunc
-	stream   context.CancelFunc // ends what the connection listens to
-	done     chan struct{}      // closed when the session has ended
+	leave    func()        // ends what the session leaves open
+	done     chan struct{} // closed when the session has ended
 }
 
 // wait returns when the session has ended, and says why unless somebody did before.
@@ -341,7 +341,7 @@ var errItself = errors.New("the server is Waymark: a gateway does not connect to
 var errNoStart = errors.New("the program cannot be run")
 
 func (u *upstream) shake(ctx context.Context, def Definition, revision string) (*link, error) {
-	l := &link{done: make(chan struct{}), stream: func() {}}
+	l := &link{done: make(chan struct{}), leave: func() {}}
 	changed := func() { signal(u.stir) }
 	l.ctx, l.breakOff = context.WithCancelCause(context.Background())
 	client := mcp.NewClient(&mcp.Implementation{Name: ownName, Title: "Waymark", Version: u.opts.Version}, &mcp.ClientOptions{
@@ -360,15 +360,18 @@ func (u *upstream) shake(ctx context.Context, def Definition, revision string) (
 	}
 	opening, opened := ctx, func() bool { return true }
 	if def.SSE { // its stream lasts as long as the connection
-		opening, l.stream = context.WithCancel(context.WithoutCancel(ctx))
-		opened = context.AfterFunc(ctx, l.stream)
+		var end context.CancelFunc
+		opening, end = context.WithCancel(context.WithoutCancel(ctx))
+		opened = context.AfterFunc(ctx, end)
+		idle := l.leave
+		l.leave = func() { end(); idle() }
 	}
 	l.session, err = client.Connect(opening, transport, &mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if !opened() && err == nil {
 		err = errors.Join(context.Cause(ctx), l.session.Close())
 	}
 	if err != nil {
-		l.stream()
+		l.leave()
 		if l.child != nil {
 			story := l.child.story()
 			l.child.end(true)
@@ -388,7 +391,8 @@ func (u *upstream) shake(ctx context.Context, def Definition, revision string) (
 func (u *upstream) transport(def Definition, l *link) (mcp.Transport, error) {
 	longest := 4*u.opts.Limits.MaxAnswer + 4<<10 // what is sealed grows
 	if def.URL != "" {
-		next := u.opts.through(&def)
+		next := def.reach(u.opts.StartTimeout)
+		l.leave = next.CloseIdleConnections
 		var login auth.OAuthHandler
 		if _, fixed := def.Headers["Authorization"]; !fixed {
 			login = &signed{u.opts.Logins, &def, next, &l.refused}
@@ -417,6 +421,6 @@ func (u *upstream) close(l *link, hurry bool) {
 		l.child.end(hurry)
 	}
 	_ = l.session.Close()
-	l.stream()
+	l.leave()
 	<-l.done
 }

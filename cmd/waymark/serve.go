@@ -215,7 +215,7 @@ func (a *app) mcp(ctx context.Context, agent string) error {
 		return err
 	}
 	stop := behind(ctx, func(ctx context.Context) error { return a.own(ctx, h) })
-	err = mcpserver.Relay(ctx, a.in, a.out, a.owner, a.workspace, agent)
+	err = mcpserver.Relay(ctx, a.in, a.out, a.owner, a.workspace, agent, version().Version)
 	return errors.Join(err, stop())
 }
 

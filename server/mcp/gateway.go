@@ -396,7 +396,8 @@ const (
 	metaFailure     = "io.waymark/failure"
 	metaUnvalidated = "io.waymark/unvalidated"
 	metaUnrecorded  = "io.waymark/unrecorded"
-	metaMembers     = "io.waymark/members" // within this process, on the way to [mcpTools.passOn]
+	metaMembers     = "io.waymark/members"  // within this process, on the way to [mcpTools.passOn]
+	metaRevision    = "io.waymark/revision" // of the protocol, that the host of a relay has
 )
 
 // resultOf passes a result on, as it came as far as the protocol lets it.

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,7 +59,8 @@ func (m *mcpTools) handler(t api.Tool) mcp.ToolHandler {
 		if err != nil {
 			return m.failed(ctx, t.Name, err), nil
 		}
-		if req.ProtocolVersion() < firstStructured {
+		of, _ := req.Params.Meta[metaRevision].(string)
+		if cmp.Or(of, req.ProtocolVersion()) < firstStructured {
 			answer.Text = string(answer.JSON)
 		}
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: answer.Text}}, StructuredContent: answer.JSON}, nil
