@@ -262,7 +262,7 @@ rubric and wait, the best first, until somebody approves or rejects them.`,
 				case a.json:
 					return a.printBody(body)
 				}
-				return a.renderValue(job.Mined, "", "")
+				return a.show(job.Mined, "", "")
 			}}),
 		a.of(operation{id: "approve-proposal", use: "approve ID", args: "id", flags: "body.id=as name"}),
 		a.of(operation{id: "reject-proposal", use: "reject ID", args: "id", flags: "reason"}),

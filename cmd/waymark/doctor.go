@@ -54,7 +54,7 @@ and the settings with their origin.`,
 				for _, name := range slices.Sorted(maps.Keys(stats.Sources)) {
 					sources = append(sources, map[string]any{"source": name, "episodes": stats.Sources[name], "limited": stats.Limited[name]})
 				}
-				err = a.renderValue(map[string]any{"sources": sources, "jobs": page.Jobs, "settings_file": settings.File, "settings": settings.Settings},
+				err = a.show(map[string]any{"sources": sources, "jobs": page.Jobs, "settings_file": settings.File, "settings": settings.Settings},
 					"settings_file sources jobs settings", "name source episodes limited id state started_at progress phase reason error value origin from")
 			}
 			if err == nil && !ok {

@@ -90,13 +90,8 @@ func (a *app) evaluate(ctx context.Context, e evaluation) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		err = a.printValue(r)
-	} else {
-		err = a.renderValue(r, "dataset profile train_episodes test_episodes leave_one_out rows confidence lost",
-			"question metric tasks value ci seed.value seed.lead.mean seed.lead.interval baseline.name baseline.value baseline.lead.mean baseline.lead.interval verdict name ece claims ece_band calibrated")
-	}
-	if err != nil {
+	if err := a.show(r, "dataset profile train_episodes test_episodes leave_one_out rows confidence lost",
+		"question metric tasks value ci seed.value seed.lead.mean seed.lead.interval baseline.name baseline.value baseline.lead.mean baseline.lead.interval verdict name ece claims ece_band calibrated"); err != nil {
 		return err
 	}
 	if e.dataset == "" {

@@ -68,12 +68,10 @@ func (a *app) expect(ctx context.Context, path, profile string) error {
 	if requests == 0 {
 		return usagef("%s holds no request", named(path)) // a check of nothing would pass
 	}
-	if a.json {
-		err = a.printValue(map[string]any{"requests": requests, "as_expected": requests - len(misses), "misses": misses})
-	} else {
-		if len(misses) > 0 {
-			err = a.renderValue(map[string]any{"misses": misses}, "", "")
-		}
+	if a.json || len(misses) > 0 {
+		err = a.show(map[string]any{"requests": requests, "as_expected": requests - len(misses), "misses": misses}, "misses", "")
+	}
+	if !a.json {
 		a.printf("%d of %d requests as expected\n", requests-len(misses), requests)
 	}
 	if len(misses) > 0 {

@@ -322,7 +322,7 @@ func (a *app) approve(ctx context.Context, c *client, held quarantine, ids []str
 		return !chosen
 	})
 	if len(tools) > 0 && !a.json {
-		if err := a.renderValue(held, "", ""); err != nil {
+		if err := a.show(held, "", ""); err != nil {
 			return nil, err
 		}
 	}

@@ -100,7 +100,7 @@ func (a *app) showRebuild(workspace string, all bool, job live.Job, body json.Ra
 	case job.State == live.JobRefused:
 		a.printf("the active model stays (model %s)\n--force publishes the new one nevertheless\n", suggest.ShortVersion(job.Version))
 	case job.Verify != nil:
-		return a.renderValue(job.Verify, "", "")
+		return a.show(job.Verify, "", "")
 	}
 	return nil
 }
