@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,27 +41,22 @@ and the settings with their origin.`,
 			settings := a.settings
 			checks, stats, page := a.examine(cmd.Context(), &settings)
 			ok := !slices.ContainsFunc(checks, func(c check) bool { return !c.OK })
-			var err error
+			negative := map[bool]error{false: errNegative}[ok]
 			if a.json {
-				err = a.printValue(map[string]any{"ok": ok, "checks": checks, "sources": stats.Sources, "limited": stats.Limited, "jobs": page.Jobs, "settings": settings})
-			} else {
-				var rows [][]string
-				for _, c := range checks {
-					rows = append(rows, []string{c.Name, map[bool]string{true: "ok", false: "FAILED"}[c.OK], c.Detail})
-				}
-				a.table([]string{"check", "result", "detail"}, rows)
-				a.printf("\n")
-				sources := []map[string]any{}
-				for _, name := range slices.Sorted(maps.Keys(stats.Sources)) {
-					sources = append(sources, map[string]any{"source": name, "episodes": stats.Sources[name], "limited": stats.Limited[name]})
-				}
-				err = a.show(map[string]any{"sources": sources, "jobs": page.Jobs, "settings_file": settings.File, "settings": settings.Settings},
-					"settings_file sources jobs settings", "name source episodes limited id state started_at progress phase reason error value origin from")
+				return cmp.Or(a.printValue(map[string]any{"ok": ok, "checks": checks, "sources": stats.Sources, "limited": stats.Limited, "jobs": page.Jobs, "settings": settings}), negative)
 			}
-			if err == nil && !ok {
-				err = errNegative
+			var rows [][]string
+			for _, c := range checks {
+				rows = append(rows, []string{c.Name, map[bool]string{true: "ok", false: "FAILED"}[c.OK], c.Detail})
 			}
-			return err
+			a.table([]string{"check", "result", "detail"}, rows)
+			a.printf("\n")
+			sources := []map[string]any{}
+			for _, name := range slices.Sorted(maps.Keys(stats.Sources)) {
+				sources = append(sources, map[string]any{"source": name, "episodes": stats.Sources[name], "limited": stats.Limited[name]})
+			}
+			return cmp.Or(a.show(map[string]any{"sources": sources, "jobs": page.Jobs, "settings_file": settings.File, "settings": settings.Settings},
+				"settings_file sources jobs settings", "name source episodes limited id state started_at progress phase reason error value origin from"), negative)
 		},
 	}
 }
@@ -75,11 +71,8 @@ func (a *app) examine(ctx context.Context, settings *shownSettings) (checks []ch
 	add := func(name string, ok bool, detail string) { checks = append(checks, check{name, ok, detail}) }
 	add("version", true, version().String())
 	dir, err := filepath.Abs(a.data)
-	var info fs.FileInfo
-	if err == nil {
-		info, err = os.Stat(dir)
-	}
-	switch {
+	info, wrong := os.Stat(dir)
+	switch err = cmp.Or(err, wrong); {
 	case errors.Is(err, fs.ErrNotExist):
 		add("directory", true, dir+" does not exist yet; the first import or serve makes it")
 		return
@@ -119,13 +112,15 @@ func (a *app) examine(ctx context.Context, settings *shownSettings) (checks []ch
 			Checks   []check
 			Settings *shownSettings
 		}
-		if err = c.read(ctx, "/v1/doctor", &remote); remote.Settings != nil {
+		if _, err = c.ask(ctx, "doctor", nil, &remote); remote.Settings != nil {
 			*settings = *remote.Settings
 		}
 		checks = append(checks, remote.Checks...)
 	}
 	if err == nil {
-		err = errors.Join(c.read(ctx, "/v1/stats", &stats), c.read(ctx, "/v1/jobs?limit=10", &page))
+		_, wrong := c.ask(ctx, "stats", nil, &stats)
+		_, err = c.ask(ctx, "list-jobs", map[string]any{"limit": 10}, &page)
+		err = errors.Join(wrong, err)
 	}
 	if h != nil {
 		err = errors.Join(err, h.close())

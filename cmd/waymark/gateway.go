@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/http"
 	"net/url"
 	"os/exec"
 	"path/filepath"
@@ -134,32 +133,31 @@ func serverID(name string, taken []string) string {
 // definitionOf makes a definition of what a host has. The command becomes the program that is found now, so
 // that nothing put before it in PATH later runs in its place.
 func definitionOf(l ingest.Launch) (gateway.Definition, error) {
-	d := gateway.Definition{StartTimeout: l.StartTimeout, CallTimeout: l.CallTimeout}
-	switch {
-	case l.Disabled:
-		return d, fmt.Errorf("server %q is disabled", l.Name)
-	case l.Address != "" && l.Program != "":
-		return d, fmt.Errorf("server %q has both a command and a URL", l.Name)
-	case l.Address != "":
-		d.URL, d.SSE, d.Headers = l.Address, l.Transport == "sse", maps.Clone(l.Headers)
+	d := gateway.Definition{StartTimeout: l.StartTimeout, CallTimeout: l.CallTimeout, URL: l.Address}
+	if d.URL != "" {
+		d.SSE, d.Headers = l.Transport == "sse", maps.Clone(l.Headers)
 		if l.Bearer != "" {
 			d.Headers = maps.Collect(maps.All(d.Headers))
 			d.Headers["Authorization"] = "Bearer ${" + l.Bearer + "}"
 		}
+	}
+	if l.Disabled {
+		return d, fmt.Errorf("server %q is disabled", l.Name)
+	}
+	if l.Program == "" {
 		return d, nil
 	}
-	d.Args, d.Env, d.Inherit, d.Dir = l.Args, l.Env, l.Inherit, l.Dir
 	program, err := exec.LookPath(l.Program)
 	if err == nil {
 		program, err = filepath.Abs(program)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return d, fmt.Errorf("server %q: its command %q is not found", l.Name, l.Program)
-	}
-	if strings.TrimSuffix(filepath.Base(program), ".exe") == "waymark" {
+	case strings.TrimSuffix(filepath.Base(program), ".exe") == "waymark":
 		return d, fmt.Errorf("server %q is waymark itself", l.Name)
 	}
-	d.Command = program
+	d.Command, d.Args, d.Env, d.Inherit, d.Dir = program, l.Args, l.Env, l.Inherit, l.Dir
 	return d, nil
 }
 
@@ -191,7 +189,7 @@ func (a *app) agree(cmd *cobra.Command, found []gateway.Definition) error {
 			Added     []string
 			Connected bool
 		}
-		body, err := c.call(cmd.Context(), http.MethodPost, "/v1/servers", map[string]any{"servers": taken}, &s)
+		body, err := c.ask(cmd.Context(), "add-servers", map[string]any{"servers": taken}, &s)
 		if err != nil || a.json {
 			return errors.Join(err, a.printBody(body))
 		}
@@ -289,7 +287,7 @@ suspicious are neither suggested nor called until somebody looked at them. --lis
 		},
 		follow: func(ctx context.Context, c *client, q *asked) error {
 			var held quarantine
-			body, err := c.call(ctx, http.MethodGet, "/v1/quarantine", nil, &held)
+			body, err := c.ask(ctx, "list-quarantine", nil, &held)
 			if ids := q.fields["ids"].([]string); err == nil && (all || len(ids) > 0) {
 				body, err = a.approve(ctx, c, held, ids, all)
 			}
@@ -329,5 +327,5 @@ func (a *app) approve(ctx context.Context, c *client, held quarantine, ids []str
 	if err := a.confirm("Release these?"); err != nil {
 		return nil, err
 	}
-	return c.call(ctx, http.MethodPost, "/v1/quarantine/approve", map[string]any{"tools": tools}, nil)
+	return c.ask(ctx, "approve-tools", map[string]any{"tools": tools}, nil)
 }
