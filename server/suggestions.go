@@ -66,7 +66,7 @@ func (s *Server) suggestionRoutes(r *api.Table) {
 			Description: "Plan a task: which tools, in which order, and which output feeds which input, as a graph without cycles."},
 			func(ctx context.Context, q *question[dagBody]) (suggest.DAGAnswer, string, error) {
 				a, err := s.dag(ctx, q)
-				if q.Body.Explain == nil || !*q.Body.Explain {
+				if !*q.Body.Explain {
 					a.Paths, a.Alternatives = []suggest.Path{}, []suggest.Alternative{}
 				}
 				return a, ended(dagText(a), closing(a.Waiting, a.Foremost(), "", q.Body.Intent)), err
