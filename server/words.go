@@ -111,7 +111,7 @@ func (s *Server) find(ctx context.Context, q *question[searchBody]) (out foundAn
 		}
 		lines[i] = strings.TrimRight("\n"+signature(r.ID, known.InputSchema)+" "+catalog.Cut(api.ShownText(r.Description), lineProse), " ")
 	}
-	text = ended(findText(lines, out.Warnings), closing(out.Waiting, answer.Foremost(), "", q.Body.Query))
+	text = closed(findText(lines, out.Warnings), out.Waiting, answer.Foremost(), "", q.Body.Query)
 	out.TokenMetrics.Estimate = true
 	told, err := api.Tell(out, text)
 	if err != nil {
@@ -237,27 +237,23 @@ func entryText(t *entry) string {
 	return strings.Join(lines, "\n")
 }
 
-// ended puts an end behind a text, on a line of its own where the text has lines.
-func ended(text, end string) string {
-	if strings.HasSuffix(text, "\n") {
-		end = strings.TrimPrefix(end, " ")
-	}
-	return strings.TrimRight(text+end, "\n")
-}
-
-// closing is the end of a text: the note of an answer, and the command with which an operator keeps the first of an answer
-// out of the next one.
-func closing(note, first, last, intent string) string {
+// closed is a text with its end, on a line of its own where the text has lines: the note of an answer, and the command with
+// which an operator keeps the first of an answer out of the next one.
+func closed(text, note, first, last, intent string) string {
+	end := ""
 	if note != "" {
-		note = " Note: " + note + "."
-	}
-	if first == "" {
-		return note
+		end = " Note: " + note + "."
 	}
 	if intent != "" {
 		intent = "REQUEST"
 	}
-	return note + " Wrong? `" + live.Correction(catalog.ShownID, first, last, intent) + "`"
+	if first != "" {
+		end += " Wrong? `" + live.Correction(catalog.ShownID, first, last, intent) + "`"
+	}
+	if strings.HasSuffix(text, "\n") {
+		end = strings.TrimPrefix(end, " ")
+	}
+	return strings.TrimRight(text+end, "\n")
 }
 
 func findText(lines, warnings []string) string {
@@ -273,22 +269,17 @@ func findText(lines, warnings []string) string {
 
 // unknownSentences says of each unknown id what was perhaps meant.
 func unknownSentences(unknown []suggest.UnknownID) string {
-	s := ""
+	var all []string
 	for i, u := range unknown {
 		if i == suggest.MostNear {
-			s += fmt.Sprintf("; and %d more", len(unknown)-i)
+			all = append(all, fmt.Sprintf("and %d more", len(unknown)-i))
 			break
 		}
-		switch {
-		case strings.HasSuffix(s, "?"):
-			s += " "
-		case s != "":
-			s += "; "
-		}
-		s += u.Message
+		all = append(all, u.Message)
 	}
-	if !strings.HasSuffix(s, "?") {
-		s += "."
+	s := strings.ReplaceAll(strings.Join(all, "; "), "?; ", "? ") + "."
+	if strings.HasSuffix(s, "?.") {
+		s = s[:len(s)-1]
 	}
 	return s
 }

@@ -213,8 +213,7 @@ func (h *house) note(addr string) error {
 		command[i] = storage.Name(arg) // an address may have a password
 	}
 	o := ownerNote{
-		PID: os.Getpid(), Addr: addr, Command: strings.Join(command, " "),
-		Started: time.Now().UTC().Format(time.RFC3339), GivesWay: h.window,
+		PID: os.Getpid(), Addr: addr, Command: strings.Join(command, " "), GivesWay: h.window,
 	}
 	if addr != "" {
 		o.Token = h.token

@@ -16,7 +16,6 @@ import (
 
 	"waymark/live"
 	"waymark/storage"
-	"waymark/suggest"
 )
 
 // check is one thing the doctor looked at.
@@ -38,37 +37,42 @@ func (a *app) doctorCommand() *cobra.Command {
 Below stand the sources of the history with how many of their episodes are limited (see waymark rule), the last jobs,
 and the settings with their origin.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			settings := a.settings
-			checks, stats, page := a.examine(cmd.Context(), &settings)
-			ok := !slices.ContainsFunc(checks, func(c check) bool { return !c.OK })
-			negative := map[bool]error{false: errNegative}[ok]
+			d := a.examine(cmd.Context())
+			d.OK = !slices.ContainsFunc(d.Checks, func(c check) bool { return !c.OK })
+			negative := map[bool]error{false: errNegative}[d.OK]
 			if a.json {
-				return cmp.Or(a.printValue(map[string]any{"ok": ok, "checks": checks, "sources": stats.Sources, "limited": stats.Limited, "jobs": page.Jobs, "settings": settings}), negative)
+				return cmp.Or(a.printValue(d), negative)
 			}
 			var rows [][]string
-			for _, c := range checks {
+			for _, c := range d.Checks {
 				rows = append(rows, []string{c.Name, map[bool]string{true: "ok", false: "FAILED"}[c.OK], c.Detail})
 			}
 			a.table([]string{"check", "result", "detail"}, rows)
 			a.printf("\n")
 			sources := []map[string]any{}
-			for _, name := range slices.Sorted(maps.Keys(stats.Sources)) {
-				sources = append(sources, map[string]any{"source": name, "episodes": stats.Sources[name], "limited": stats.Limited[name]})
+			for _, name := range slices.Sorted(maps.Keys(d.Sources)) {
+				sources = append(sources, map[string]any{"source": name, "episodes": d.Sources[name], "limited": d.Limited[name]})
 			}
-			return cmp.Or(a.show(map[string]any{"sources": sources, "jobs": page.Jobs, "settings_file": settings.File, "settings": settings.Settings},
+			return cmp.Or(a.show(map[string]any{"sources": sources, "jobs": d.Jobs, "settings_file": d.Settings.File, "settings": d.Settings.Settings},
 				"settings_file sources jobs settings", "name source episodes limited id state started_at progress phase reason error value origin from"), negative)
 		},
 	}
 }
 
-type jobList struct {
-	Jobs []live.Job `json:"jobs"`
+// diagnosis is what the doctor found.
+type diagnosis struct {
+	Checks   []check        `json:"checks"`
+	Jobs     []live.Job     `json:"jobs"`
+	Limited  map[string]int `json:"limited"`
+	OK       bool           `json:"ok"`
+	Settings shownSettings  `json:"settings"` // of the server, if one answers
+	Sources  map[string]int `json:"sources"`
 }
 
-// examine looks from the outside in: first what needs no open store, then what the store says. The settings become those
-// of the server, if one answers.
-func (a *app) examine(ctx context.Context, settings *shownSettings) (checks []check, stats suggest.Stats, page jobList) {
-	add := func(name string, ok bool, detail string) { checks = append(checks, check{name, ok, detail}) }
+// examine looks from the outside in: first what needs no open store, then what the store says.
+func (a *app) examine(ctx context.Context) (d diagnosis) {
+	d.Settings = a.settings
+	add := func(name string, ok bool, detail string) { d.Checks = append(d.Checks, check{name, ok, detail}) }
 	add("version", true, version().String())
 	dir, err := filepath.Abs(a.data)
 	info, wrong := os.Stat(dir)
@@ -108,19 +112,15 @@ func (a *app) examine(ctx context.Context, settings *shownSettings) (checks []ch
 		c = h.client(a.workspace)
 	}
 	if err == nil {
-		var remote struct {
-			Checks   []check
-			Settings *shownSettings
-		}
-		if _, err = c.ask(ctx, "doctor", nil, &remote); remote.Settings != nil {
-			*settings = *remote.Settings
-		}
-		checks = append(checks, remote.Checks...)
+		remote := diagnosis{Settings: d.Settings}
+		_, err = c.ask(ctx, "doctor", nil, &remote)
+		d.Checks, d.Settings = append(d.Checks, remote.Checks...), remote.Settings
 	}
 	if err == nil {
-		_, wrong := c.ask(ctx, "stats", nil, &stats)
-		_, err = c.ask(ctx, "list-jobs", map[string]any{"limit": 10}, &page)
-		err = errors.Join(wrong, err)
+		_, err = c.ask(ctx, "stats", nil, &d)
+	}
+	if err == nil {
+		_, err = c.ask(ctx, "list-jobs", map[string]any{"limit": 10}, &d)
 	}
 	if h != nil {
 		err = errors.Join(err, h.close())

@@ -17,7 +17,6 @@ type ownerNote struct {
 	PID     int    `json:"pid"`
 	Addr    string `json:"addr,omitempty"` // where it answers; empty if it does not
 	Token   string `json:"token,omitempty"`
-	Started string `json:"started,omitempty"`
 	Command string `json:"command,omitempty"`
 	// GivesWay says that it leaves the directory to a server that starts.
 	GivesWay bool `json:"gives_way,omitempty"`
