@@ -112,9 +112,14 @@ func (a *app) examine(ctx context.Context) (d diagnosis) {
 		c = h.client(a.workspace)
 	}
 	if err == nil {
-		remote := diagnosis{Settings: d.Settings}
-		_, err = c.ask(ctx, "doctor", nil, &remote)
-		d.Checks, d.Settings = append(d.Checks, remote.Checks...), remote.Settings
+		var remote struct {
+			Checks   []check
+			Settings *shownSettings
+		}
+		if _, err = c.ask(ctx, "doctor", nil, &remote); remote.Settings != nil {
+			d.Settings = *remote.Settings
+		}
+		d.Checks = append(d.Checks, remote.Checks...)
 	}
 	if err == nil {
 		_, err = c.ask(ctx, "stats", nil, &d)

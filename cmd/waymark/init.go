@@ -140,15 +140,19 @@ func (a *app) hostFiles(o initOptions, undo bool) (files []hostFile, err error) 
 	m, wrong := thisMachine()
 	for i := range files {
 		f := &files[i]
-		if f.path = filepath.FromSlash(f.path); !o.project {
-			f.path = m.File(f.path)
+		path := filepath.FromSlash(f.path)
+		if !o.project {
+			path = m.File(f.path)
 		}
-		f.path, _ = filepath.Abs(f.path)                            // the variables of a host may hold any path
-		if real, err := filepath.EvalSymlinks(f.path); err == nil { // a link stays one
+		path, failed := filepath.Abs(path) // the variables of a host may hold any path
+		if f.path, err = path, cmp.Or(err, wrong, failed); err != nil {
+			return nil, err
+		}
+		if real, err := filepath.EvalSymlinks(path); err == nil { // a link stays one
 			f.path = real
 		}
 	}
-	return files, cmp.Or(err, wrong)
+	return files, nil
 }
 
 func hostNames() []string {
