@@ -60,16 +60,16 @@ func (s *Server) suggestionRoutes(r *api.Table) {
 			func(ctx context.Context, q *question[nextBody]) (suggest.NextAnswer, string, error) {
 				a, err := s.next(ctx, q)
 				last := a.LastKnown(q.Body.Context)
-				return a, nextText(a, last) + closing(a.Waiting, a.Foremost(), last, q.Body.Intent), err
+				return a, closed(nextText(a, last), a.Waiting, a.Foremost(), last, q.Body.Intent), err
 			}),
 		api.NewTool(api.Tool{Rule: long, Rounded: true, Name: "suggest_dag", Title: "Suggest a plan", Screen: "plan",
 			Description: "Plan a task: which tools, in which order, and which output feeds which input, as a graph without cycles."},
 			func(ctx context.Context, q *question[dagBody]) (suggest.DAGAnswer, string, error) {
 				a, err := s.dag(ctx, q)
-				if q.Body.Explain == nil || !*q.Body.Explain {
+				if !*q.Body.Explain {
 					a.Paths, a.Alternatives = []suggest.Path{}, []suggest.Alternative{}
 				}
-				return a, ended(dagText(a), closing(a.Waiting, a.Foremost(), "", q.Body.Intent)), err
+				return a, closed(dagText(a), a.Waiting, a.Foremost(), "", q.Body.Intent), err
 			}),
 		api.NewTool(api.Tool{Rule: ru, Rounded: true, Name: "find_tool", Title: "Find a tool",
 			Description: "Find tools and capabilities by what they do. Give a few words, or an exact id or name. " +

@@ -87,8 +87,7 @@ func (s *Server) find(ctx context.Context, q *question[searchBody]) (out foundAn
 	if err != nil {
 		return out, "", err
 	}
-	explained := q.Body.Explain != nil && *q.Body.Explain
-	if explained {
+	if *q.Body.Explain {
 		out.SearchAnswer = &answer
 	}
 	out.SuggestionID, out.Warnings, out.UnknownIDs, out.Waiting = answer.SuggestionID, answer.Warnings, answer.UnknownIDs, answer.Waiting
@@ -100,26 +99,19 @@ func (s *Server) find(ctx context.Context, q *question[searchBody]) (out foundAn
 	lines := make([]string, len(answer.Results))
 	out.Results = make([]any, len(lines))
 	for i, r := range answer.Results {
-		t, _ := m.Tool(r.ID)
-		schema := t.InputSchema
-		if c, ok := m.Capability(r.ID); ok && r.Kind == catalog.KindCapability {
-			schema = c.InputSchema
-		}
+		known, _ := entryOf(m, r.ID)
 		r.Name, r.Description = catalog.Cut(r.Name, shortProse), catalog.Cut(r.Description, shortProse)
 		switch {
-		case !explained:
+		case !*q.Body.Explain:
 			out.Results[i] = briefly{r.ID, r.Kind, r.Confidence}
-		case len(schema) > largestSchema:
+		case len(known.InputSchema) > largestSchema:
 			out.Results[i] = found{r, nil, true}
 		default:
-			out.Results[i] = found{r, schema, false}
+			out.Results[i] = found{r, known.InputSchema, false}
 		}
-		lines[i] = "\n" + signature(r.ID, schema)
-		if text := api.ShownText(r.Description); text != "" {
-			lines[i] += " " + catalog.Cut(text, lineProse)
-		}
+		lines[i] = strings.TrimRight("\n"+signature(r.ID, known.InputSchema)+" "+catalog.Cut(api.ShownText(r.Description), lineProse), " ")
 	}
-	text = ended(findText(lines, out.Warnings), closing(out.Waiting, answer.Foremost(), "", q.Body.Query))
+	text = closed(findText(lines, out.Warnings), out.Waiting, answer.Foremost(), "", q.Body.Query)
 	out.TokenMetrics.Estimate = true
 	told, err := api.Tell(out, text)
 	if err != nil {
@@ -189,7 +181,7 @@ func (s *Server) describe(ctx context.Context, q *question[describeBody]) (out d
 		return out, "", err
 	}
 	m, a := e.Model(), api.From(ctx)
-	var known []string
+	var known, lines []string
 	var unknown []suggest.UnknownID
 	for i, spelling := range q.Body.IDs {
 		id, err := api.Resolve(a, m, spelling)
@@ -199,29 +191,28 @@ func (s *Server) describe(ctx context.Context, q *question[describeBody]) (out d
 		if err != nil {
 			return out, "", api.WrongField(fmt.Sprintf("ids[%d]", i), err.Error())
 		}
-		t, isTool := m.Tool(id)
-		c, isCapability := m.Capability(id)
-		switch {
-		case isTool:
-			out.Tools = append(out.Tools, entry{ID: t.ID, Kind: catalog.KindTool, Name: t.Name, Description: catalog.Cut(t.Description, longProse),
-				Server: t.Server, Domain: t.Domain, InputSchema: t.InputSchema, OutputSchema: t.OutputSchema, Annotations: t.Annotations})
-		case isCapability:
-			out.Tools = append(out.Tools, entry{ID: c.ID, Kind: catalog.KindCapability, Name: c.Name, Description: catalog.Cut(c.Description, longProse),
-				Intent: catalog.Cut(c.Intent, longProse), Uses: c.Tools, Tasks: c.Tasks, InputSchema: c.InputSchema, OutputSchema: c.OutputSchema})
-		default:
+		t, is := entryOf(m, id)
+		if !is {
 			unknown = append(unknown, m.UnknownID(spelling, catalog.KindTool, a.Tools == nil && len(unknown) < suggest.MostNear))
 			continue
 		}
-		known = append(known, id)
+		known, lines, out.Tools = append(known, id), append(lines, entryText(&t)), append(out.Tools, t)
 	}
 	if len(unknown) > 0 {
 		return out, "", api.WrongField("ids", unknownText(unknown, known))
 	}
-	lines := make([]string, len(out.Tools))
-	for i, t := range out.Tools {
-		lines[i] = entryText(&t)
-	}
 	return out, strings.Join(lines, "\n"), nil
+}
+
+// entryOf is what the catalog of a model knows about an id.
+func entryOf(m *suggest.Model, id string) (entry, bool) {
+	if t, is := m.Tool(id); is {
+		return entry{ID: t.ID, Kind: catalog.KindTool, Name: t.Name, Description: catalog.Cut(t.Description, longProse),
+			Server: t.Server, Domain: t.Domain, InputSchema: t.InputSchema, OutputSchema: t.OutputSchema, Annotations: t.Annotations}, true
+	}
+	c, is := m.Capability(id)
+	return entry{ID: c.ID, Kind: catalog.KindCapability, Name: c.Name, Description: catalog.Cut(c.Description, longProse),
+		Intent: catalog.Cut(c.Intent, longProse), Uses: c.Tools, Tasks: c.Tasks, InputSchema: c.InputSchema, OutputSchema: c.OutputSchema}, is
 }
 
 // entryText is an entry in lines: what it does, and each argument with its type and meaning.
@@ -246,27 +237,23 @@ func entryText(t *entry) string {
 	return strings.Join(lines, "\n")
 }
 
-// ended puts an end behind a text, on a line of its own where the text has lines.
-func ended(text, end string) string {
-	if strings.HasSuffix(text, "\n") {
-		end = strings.TrimPrefix(end, " ")
-	}
-	return strings.TrimRight(text+end, "\n")
-}
-
-// closing is the end of a text: the note of an answer, and the command with which an operator keeps the first of an answer
-// out of the next one.
-func closing(note, first, last, intent string) string {
+// closed is a text with its end, on a line of its own where the text has lines: the note of an answer, and the command with
+// which an operator keeps the first of an answer out of the next one.
+func closed(text, note, first, last, intent string) string {
+	end := ""
 	if note != "" {
-		note = " Note: " + note + "."
-	}
-	if first == "" {
-		return note
+		end = " Note: " + note + "."
 	}
 	if intent != "" {
 		intent = "REQUEST"
 	}
-	return note + " Wrong? `" + live.Correction(catalog.ShownID, first, last, intent) + "`"
+	if first != "" {
+		end += " Wrong? `" + live.Correction(catalog.ShownID, first, last, intent) + "`"
+	}
+	if strings.HasSuffix(text, "\n") {
+		end = strings.TrimPrefix(end, " ")
+	}
+	return strings.TrimRight(text+end, "\n")
 }
 
 func findText(lines, warnings []string) string {
@@ -282,22 +269,17 @@ func findText(lines, warnings []string) string {
 
 // unknownSentences says of each unknown id what was perhaps meant.
 func unknownSentences(unknown []suggest.UnknownID) string {
-	s := ""
+	var all []string
 	for i, u := range unknown {
 		if i == suggest.MostNear {
-			s += fmt.Sprintf("; and %d more", len(unknown)-i)
+			all = append(all, fmt.Sprintf("and %d more", len(unknown)-i))
 			break
 		}
-		switch {
-		case strings.HasSuffix(s, "?"):
-			s += " "
-		case s != "":
-			s += "; "
-		}
-		s += u.Message
+		all = append(all, u.Message)
 	}
-	if !strings.HasSuffix(s, "?") {
-		s += "."
+	s := strings.ReplaceAll(strings.Join(all, "; "), "?; ", "? ") + "."
+	if strings.HasSuffix(s, "?.") {
+		s = s[:len(s)-1]
 	}
 	return s
 }

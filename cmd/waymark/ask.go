@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"time"
 
@@ -36,31 +35,29 @@ func (a *app) confirm(question string) error {
 	return nil
 }
 
-// watch reads the thing at a path again and again, until see says that it is over, and returns the last answer.
-func watch(ctx context.Context, c *client, path string, see func(json.RawMessage) (over bool, err error)) (json.RawMessage, error) {
+// watch reads a thing under way by the operation get again and again, until see says that it is over, and returns the last
+// answer. After an interrupt it is cancelled by the operation cancel, which may be empty.
+func (a *app) watch(ctx context.Context, c *client, get, cancel, id string, see func(json.RawMessage) (over bool, err error)) (json.RawMessage, error) {
+	thing := map[string]any{"id": id}
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
-		body, err := c.call(ctx, http.MethodGet, path, nil, nil)
-		if err != nil {
-			return nil, err
+		body, err := c.ask(ctx, get, thing, nil)
+		if err == nil {
+			if over, err := see(body); over || err != nil {
+				return body, err
+			}
+			if pause.For(ctx, wait) {
+				continue
+			}
+			err = ctx.Err()
 		}
-		if over, err := see(body); over || err != nil {
-			return body, err
+		if ctx.Err() != nil && cancel != "" { // nobody waits for it any more
+			ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+			defer stop()
+			if _, failed := c.ask(ctx, cancel, thing, nil); failed != nil {
+				fmt.Fprintf(a.errs, "it goes on: %s %s: %v\n", cancel, id, failed)
+			}
 		}
-		if !pause.For(ctx, wait) {
-			return nil, ctx.Err()
-		}
-	}
-}
-
-// abandon cancels what nobody waits for any more, after an interrupt.
-func (a *app) abandon(ctx context.Context, c *client, method, path string) {
-	if ctx.Err() == nil {
-		return
-	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-	defer stop()
-	if _, err := c.call(ctx, method, path, nil, nil); err != nil {
-		fmt.Fprintf(a.errs, "it goes on: %s %s: %v\n", method, path, err)
+		return nil, err
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +30,7 @@ all. An existing file is replaced only on agreement, or with --yes.`,
 				}
 			}
 			return a.with(cmd.Context(), func(c *client) error {
-				resp, err := c.do(cmd.Context(), call{method: http.MethodGet, path: "/v1/backup"})
+				resp, err := c.open(cmd.Context(), "backup", nil)
 				if err != nil {
 					return err
 				}
@@ -68,7 +67,7 @@ func (a *app) restoreCommand() *cobra.Command {
 		Long: `Makes the data directory --data, which must be new or empty, from a file written by backup. With --store it fills the
 database of PostgreSQL at that URL instead, which must be empty. A backup of either can be restored into either.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in, name, err := a.openInput(args[0], bounded.Transfer)
+			in, err := a.openInput(args[0], bounded.Transfer)
 			if err != nil {
 				return err
 			}
@@ -76,7 +75,7 @@ database of PostgreSQL at that URL instead, which must be empty. A backup of eit
 			where := cmp.Or(a.store, a.data)
 			summary, err := storage.Restore(cmd.Context(), in, where, storage.Options{Logger: a.logger()})
 			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
+				return fmt.Errorf("%s: %w", named(args[0]), err)
 			}
 			return a.printSummary(summary, "restored to", storage.Name(where))
 		},

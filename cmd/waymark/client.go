@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,7 +9,6 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -68,15 +66,20 @@ func (c *client) send(ctx context.Context, r call) (json.RawMessage, error) {
 	return b, err
 }
 
-// call sends a question as JSON, decodes the answer, and returns it as it came; either may be nil.
-func (c *client) call(ctx context.Context, method, path string, question, answer any) (json.RawMessage, error) {
-	r := call{method: method, path: path}
-	if question != nil {
-		text, err := json.Marshal(question)
-		if err != nil {
-			return nil, fmt.Errorf("encode the request for %s: %w", path, err)
-		}
-		r.body, r.mediaType = bytes.NewReader(text), "application/json"
+// open sends the request of an operation of the API, and returns the answer, whose body the caller closes.
+func (c *client) open(ctx context.Context, id string, fields map[string]any) (*http.Response, error) {
+	r, err := requestOf(operationsOf()[id], fields, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.do(ctx, r)
+}
+
+// ask sends the request of an operation of the API, decodes the answer, unless answer is nil, and returns it as it came.
+func (c *client) ask(ctx context.Context, id string, fields map[string]any, answer any) (json.RawMessage, error) {
+	r, err := requestOf(operationsOf()[id], fields, nil)
+	if err != nil {
+		return nil, err
 	}
 	body, err := c.send(ctx, r)
 	if err != nil || answer == nil {
@@ -85,15 +88,9 @@ func (c *client) call(ctx context.Context, method, path string, question, answer
 	return body, decode(body, answer)
 }
 
-// read reads what is at a path.
-func (c *client) read(ctx context.Context, path string, answer any) error {
-	_, err := c.call(ctx, http.MethodGet, path, nil, answer)
-	return err
-}
-
 // makeWorkspace makes the client's workspace where it does not exist.
 func (c *client) makeWorkspace(ctx context.Context) error {
-	_, err := c.call(ctx, http.MethodPut, "/v1/workspaces/"+url.PathEscape(c.workspace), nil, nil)
+	_, err := c.ask(ctx, "create-workspace", map[string]any{"name": c.workspace}, nil)
 	return err
 }
 

@@ -75,7 +75,7 @@ func TestAbortedAnswerIsNotAWholeOne(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	})
 	both(t, h, func(t *testing.T, c *client) {
-		_, err := c.call(t.Context(), "GET", "/", nil, nil)
+		_, err := c.send(t.Context(), call{method: "GET", path: "/"})
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	})
 }
@@ -101,7 +101,7 @@ func TestProblemReadsAsASentence(t *testing.T) {
 				io.WriteString(w, tt.body)
 			})
 			both(t, h, func(t *testing.T, c *client) {
-				_, err := c.call(t.Context(), "GET", "/", nil, nil)
+				_, err := c.send(t.Context(), call{method: "GET", path: "/"})
 				var p *problem
 				require.ErrorAs(t, err, &p)
 				assert.Equal(t, tt.status, p.Status)

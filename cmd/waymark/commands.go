@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -98,17 +99,18 @@ func (a *app) recordCommand() *cobra.Command {
 already recorded counts once. Exits 1 if any was rejected.`,
 		example: `  echo '{"id":"e1","steps":[{"tool":"fs:read_file"},{"tool":"json:parse"}]}' | waymark record -`,
 		prepare: func(cmd *cobra.Command, args []string, q *asked) error {
-			in, name, err := a.openInput(args[0], bounded.Transfer)
+			in, err := a.openInput(args[0], bounded.Transfer)
 			if err != nil {
 				return err
 			}
-			q.file, q.input = in, name
+			q.file, q.input = in, args[0]
 			rest, lines, err := jsonLines(in)
 			if q.body = rest; err != nil || lines {
 				return err
 			}
-			q.body, err = jsonValue(bounded.New(cmd.Context(), rest, name, bounded.Document), name)
-			return err
+			text, err := bounded.ReadAll(cmd.Context(), rest, named(args[0]), bounded.Document)
+			q.body = json.RawMessage(text)
+			return cmp.Or(err, checkJSON(text, args[0]))
 		},
 		show: showing(func(a *app, r live.RecordResult) {
 			a.printf("accepted %d, duplicates %d, rejected %d; the log is at %d\n", r.Accepted, r.Duplicates, len(r.Rejected), r.Seq)
@@ -122,7 +124,7 @@ already recorded counts once. Exits 1 if any was rejected.`,
 				if no.ID != "" {
 					no.Error = fmt.Sprintf("%q: %s", no.ID, no.Error)
 				}
-				fmt.Fprintf(a.errs, "waymark: %s:%d: %s\n", q.input, no.Line, clean(no.Error))
+				fmt.Fprintf(a.errs, "waymark: %s:%d: %s\n", named(q.input), no.Line, clean(no.Error))
 			}
 			return errNegative
 		},
@@ -253,7 +255,7 @@ rubric and wait, the best first, until somebody approves or rejects them.`,
 				return nil
 			},
 			follow: func(ctx context.Context, c *client, q *asked) error {
-				job, body, err := a.follow(ctx, c, "/v1/proposals", q.fields, a.progress("propose", 1000))
+				job, body, err := a.follow(ctx, c, q.OperationID, q.fields, a.progress("propose", 1000))
 				switch {
 				case err != nil:
 					return err
@@ -262,7 +264,7 @@ rubric and wait, the best first, until somebody approves or rejects them.`,
 				case a.json:
 					return a.printBody(body)
 				}
-				return a.renderValue(job.Mined, "", "")
+				return a.show(job.Mined, "", "")
 			}}),
 		a.of(operation{id: "approve-proposal", use: "approve ID", args: "id", flags: "body.id=as name"}),
 		a.of(operation{id: "reject-proposal", use: "reject ID", args: "id", flags: "reason"}),

@@ -5,12 +5,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,7 +24,6 @@ import (
 	"waymark/live/record"
 	"waymark/score"
 	"waymark/server"
-	mcpserver "waymark/server/mcp"
 	"waymark/storage"
 	"waymark/suggest"
 	"waymark/suggest/semantic"
@@ -216,8 +213,7 @@ func (h *house) note(addr string) error {
 		command[i] = storage.Name(arg) // an address may have a password
 	}
 	o := ownerNote{
-		PID: os.Getpid(), Addr: addr, Command: strings.Join(command, " "),
-		Started: time.Now().UTC().Format(time.RFC3339), GivesWay: h.window,
+		PID: os.Getpid(), Addr: addr, Command: strings.Join(command, " "), GivesWay: h.window,
 	}
 	if addr != "" {
 		o.Token = h.token
@@ -253,7 +249,8 @@ func (h *house) close() error {
 	if h.hangUp != nil { // last: until then requests are refused with a reason
 		err = errors.Join(err, h.hangUp())
 	}
-	return errors.Join(err, removeOwner(h.dir), h.store.Close(), h.unlock())
+	_ = os.Remove(filepath.Join(h.dir, ownerName)) // the lock decides, not the note
+	return errors.Join(err, h.store.Close(), h.unlock())
 }
 
 // with runs f with a client of the data directory, which other processes wait for if it was free.
@@ -303,14 +300,6 @@ func behind(ctx context.Context, f func(context.Context) error) (stop func() err
 	}
 }
 
-// ownerGone reports whether the error of a call says that the process that was asked has ended, or is about to.
-func ownerGone(err error) bool {
-	if refused, ok := errors.AsType[*problem](err); ok {
-		return mcpserver.OwnerGone(refused.Status, refused.Detail)
-	}
-	return errors.As(err, new(*url.Error)) || errors.Is(err, io.ErrUnexpectedEOF)
-}
-
 // enter opens the data directory for this process or, if a server has it, gives a client of that
 // server. Another command may be about to end, a server about to listen, or a window about to give way, so it looks
 // again for a moment before it says who is in the way.
@@ -356,7 +345,7 @@ func claimed(dir string) bool {
 // environment and of the file are for every process, so they are no error.
 func (a *app) checkIdle(c *client) error {
 	for _, name := range processSettings {
-		if a.given(name) && a.origins[name] == "" {
+		if a.setting(name).Origin == "flag" {
 			return usagef("--%s has no effect: the server at %s has the data directory and uses its own settings; leave the flag out or stop that server", name, c.base)
 		}
 	}
@@ -378,7 +367,7 @@ func (a *app) remote(ctx context.Context, who access) (*client, ownerNote, error
 	soon, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	// A route that needs the token: another server may have the address by now.
-	if err = c.read(soon, "/v1/workspaces", nil); err == nil && who.window && who.serves {
+	if _, err = c.ask(soon, "list-workspaces", nil, nil); err == nil && who.window && who.serves {
 		err = c.makeWorkspace(ctx) // which may have to be loaded
 	}
 	if err != nil {

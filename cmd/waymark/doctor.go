@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,6 @@ import (
 
 	"waymark/live"
 	"waymark/storage"
-	"waymark/suggest"
 )
 
 // check is one thing the doctor looked at.
@@ -37,49 +37,46 @@ func (a *app) doctorCommand() *cobra.Command {
 Below stand the sources of the history with how many of their episodes are limited (see waymark rule), the last jobs,
 and the settings with their origin.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			settings := a.settings
-			checks, stats, page := a.examine(cmd.Context(), &settings)
-			ok := !slices.ContainsFunc(checks, func(c check) bool { return !c.OK })
-			var err error
+			d := a.examine(cmd.Context())
+			d.OK = !slices.ContainsFunc(d.Checks, func(c check) bool { return !c.OK })
+			negative := map[bool]error{false: errNegative}[d.OK]
 			if a.json {
-				err = a.printValue(map[string]any{"ok": ok, "checks": checks, "sources": stats.Sources, "limited": stats.Limited, "jobs": page.Jobs, "settings": settings})
-			} else {
-				var rows [][]string
-				for _, c := range checks {
-					rows = append(rows, []string{c.Name, map[bool]string{true: "ok", false: "FAILED"}[c.OK], c.Detail})
-				}
-				a.table([]string{"check", "result", "detail"}, rows)
-				a.printf("\n")
-				sources := []map[string]any{}
-				for _, name := range slices.Sorted(maps.Keys(stats.Sources)) {
-					sources = append(sources, map[string]any{"source": name, "episodes": stats.Sources[name], "limited": stats.Limited[name]})
-				}
-				err = a.renderValue(map[string]any{"sources": sources, "jobs": page.Jobs, "settings_file": settings.File, "settings": settings.Settings},
-					"settings_file sources jobs settings", "name source episodes limited id state started_at progress phase reason error value origin from")
+				return cmp.Or(a.printValue(d), negative)
 			}
-			if err == nil && !ok {
-				err = errNegative
+			var rows [][]string
+			for _, c := range d.Checks {
+				rows = append(rows, []string{c.Name, map[bool]string{true: "ok", false: "FAILED"}[c.OK], c.Detail})
 			}
-			return err
+			a.table([]string{"check", "result", "detail"}, rows)
+			a.printf("\n")
+			sources := []map[string]any{}
+			for _, name := range slices.Sorted(maps.Keys(d.Sources)) {
+				sources = append(sources, map[string]any{"source": name, "episodes": d.Sources[name], "limited": d.Limited[name]})
+			}
+			return cmp.Or(a.show(map[string]any{"sources": sources, "jobs": d.Jobs, "settings_file": d.Settings.File, "settings": d.Settings.Settings},
+				"settings_file sources jobs settings", "name source episodes limited id state started_at progress phase reason error value origin from"), negative)
 		},
 	}
 }
 
-type jobList struct {
-	Jobs []live.Job `json:"jobs"`
+// diagnosis is what the doctor found.
+type diagnosis struct {
+	Checks   []check        `json:"checks"`
+	Jobs     []live.Job     `json:"jobs"`
+	Limited  map[string]int `json:"limited"`
+	OK       bool           `json:"ok"`
+	Settings shownSettings  `json:"settings"` // of the server, if one answers
+	Sources  map[string]int `json:"sources"`
 }
 
-// examine looks from the outside in: first what needs no open store, then what the store says. The settings become those
-// of the server, if one answers.
-func (a *app) examine(ctx context.Context, settings *shownSettings) (checks []check, stats suggest.Stats, page jobList) {
-	add := func(name string, ok bool, detail string) { checks = append(checks, check{name, ok, detail}) }
+// examine looks from the outside in: first what needs no open store, then what the store says.
+func (a *app) examine(ctx context.Context) (d diagnosis) {
+	d.Settings = a.settings
+	add := func(name string, ok bool, detail string) { d.Checks = append(d.Checks, check{name, ok, detail}) }
 	add("version", true, version().String())
 	dir, err := filepath.Abs(a.data)
-	var info fs.FileInfo
-	if err == nil {
-		info, err = os.Stat(dir)
-	}
-	switch {
+	info, wrong := os.Stat(dir)
+	switch err = cmp.Or(err, wrong); {
 	case errors.Is(err, fs.ErrNotExist):
 		add("directory", true, dir+" does not exist yet; the first import or serve makes it")
 		return
@@ -119,13 +116,16 @@ func (a *app) examine(ctx context.Context, settings *shownSettings) (checks []ch
 			Checks   []check
 			Settings *shownSettings
 		}
-		if err = c.read(ctx, "/v1/doctor", &remote); remote.Settings != nil {
-			*settings = *remote.Settings
+		if _, err = c.ask(ctx, "doctor", nil, &remote); remote.Settings != nil {
+			d.Settings = *remote.Settings
 		}
-		checks = append(checks, remote.Checks...)
+		d.Checks = append(d.Checks, remote.Checks...)
 	}
 	if err == nil {
-		err = errors.Join(c.read(ctx, "/v1/stats", &stats), c.read(ctx, "/v1/jobs?limit=10", &page))
+		_, err = c.ask(ctx, "stats", nil, &d)
+	}
+	if err == nil {
+		_, err = c.ask(ctx, "list-jobs", map[string]any{"limit": 10}, &d)
 	}
 	if h != nil {
 		err = errors.Join(err, h.close())

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,8 +45,11 @@ list in tools holds alternatives, and with neither tools nor not the plan must b
   waymark evaluate --dataset datasets/livemcp --distractors datasets/mcp_catalog --json
   waymark evaluate --expect requests.jsonl`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := e.check(); err != nil {
-				return err
+			switch {
+			case !slices.Contains([]string{suggest.ProfileLearned, suggest.ProfileSeed}, e.profile):
+				return usagef("unknown --profile %q: want learned or seed", e.profile)
+			case e.dataset == "" && len(e.distractors) > 0:
+				return usagef("--distractors needs --dataset")
 			}
 			if requests != "" {
 				return a.expect(cmd.Context(), requests, e.profile)
@@ -65,16 +67,6 @@ list in tools holds alternatives, and with neither tools nor not the plan must b
 	return cmd
 }
 
-func (e evaluation) check() error {
-	switch {
-	case !slices.Contains([]string{suggest.ProfileLearned, suggest.ProfileSeed}, e.profile):
-		return usagef("unknown --profile %q: want learned or seed", e.profile)
-	case e.dataset == "" && len(e.distractors) > 0:
-		return usagef("--distractors needs --dataset")
-	}
-	return nil
-}
-
 func (a *app) evaluate(ctx context.Context, e evaluation) error {
 	d, err := a.examples(ctx, e)
 	if err != nil {
@@ -90,17 +82,18 @@ func (a *app) evaluate(ctx context.Context, e evaluation) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		err = a.printValue(r)
-	} else {
-		err = a.renderValue(r, "dataset profile train_episodes test_episodes leave_one_out rows confidence lost",
-			"question metric tasks value ci seed.value seed.lead.mean seed.lead.interval baseline.name baseline.value baseline.lead.mean baseline.lead.interval verdict name ece claims ece_band calibrated")
-	}
-	if err != nil {
+	if err := a.show(r, "dataset profile train_episodes test_episodes leave_one_out rows confidence lost",
+		"question metric tasks value ci seed.value seed.lead.mean seed.lead.interval baseline.name baseline.value baseline.lead.mean baseline.lead.interval verdict name ece claims ece_band calibrated"); err != nil {
 		return err
 	}
-	if e.dataset == "" {
-		if err := a.keepReport(r); err != nil {
+	if e.dataset == "" { // it takes the place of the last one
+		path := evaluate.KeptFile(a.data, a.workspace)
+		kept := evaluate.Kept{At: time.Now().UTC(), Report: *r}
+		err := os.MkdirAll(filepath.Dir(path), 0o700)
+		if err == nil {
+			err = replaceFile(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(kept) })
+		}
+		if err != nil {
 			return fmt.Errorf("keep the report: %w", err)
 		}
 	}
@@ -108,16 +101,6 @@ func (a *app) evaluate(ctx context.Context, e evaluation) error {
 		return errNegative
 	}
 	return nil
-}
-
-// keepReport puts a report in the place of the last one.
-func (a *app) keepReport(r *evaluate.Report) error {
-	path := evaluate.KeptFile(a.data, a.workspace)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	kept := evaluate.Kept{At: time.Now().UTC(), Report: *r}
-	return replaceFile(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(kept) })
 }
 
 // examples reads what is evaluated on: a data set, or the workspace's history, of which the latest share is held out.
@@ -173,7 +156,7 @@ const heldOut = 0.2
 func (a *app) ownHistory(ctx context.Context) (*evaluate.Data, error) {
 	d, episodes := &evaluate.Data{Name: a.workspace}, []episodic.Episode(nil)
 	err := a.with(ctx, func(c *client) error {
-		resp, err := c.do(ctx, call{method: http.MethodGet, path: "/v1/export"})
+		resp, err := c.open(ctx, "export", nil)
 		if err != nil {
 			return err
 		}

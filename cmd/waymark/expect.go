@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"waymark/internal/strictjson"
@@ -68,12 +67,10 @@ func (a *app) expect(ctx context.Context, path, profile string) error {
 	if requests == 0 {
 		return usagef("%s holds no request", named(path)) // a check of nothing would pass
 	}
-	if a.json {
-		err = a.printValue(map[string]any{"requests": requests, "as_expected": requests - len(misses), "misses": misses})
-	} else {
-		if len(misses) > 0 {
-			err = a.renderValue(map[string]any{"misses": misses}, "", "")
-		}
+	if a.json || len(misses) > 0 {
+		err = a.show(map[string]any{"requests": requests, "as_expected": requests - len(misses), "misses": misses}, "misses", "")
+	}
+	if !a.json {
 		a.printf("%d of %d requests as expected\n", requests-len(misses), requests)
 	}
 	if len(misses) > 0 {
@@ -89,8 +86,8 @@ func checkPlan(ctx context.Context, c *client, line []byte, profile string) (m m
 		return m, usageError{err}
 	}
 	m = miss{Request: x.Request, Missing: []alternatives{}, Unasked: []string{}}
-	question, plan := suggest.DAGRequest{Intent: x.Request, Profile: profile}, suggest.DAGAnswer{}
-	if _, err := c.call(ctx, http.MethodPost, "/v1/dag", question, &plan); err != nil {
+	var plan suggest.DAGAnswer
+	if _, err := c.ask(ctx, "dag", map[string]any{"intent": x.Request, "profile": profile}, &plan); err != nil {
 		return m, err
 	}
 	not := &suggest.ToolSet{Patterns: x.Not}
@@ -102,8 +99,8 @@ func checkPlan(ctx context.Context, c *client, line []byte, profile string) (m m
 	for _, ids := range x.Tools {
 		met := false
 		for _, id := range ids {
-			question, known := suggest.ExplainRequest{ID: id}, suggest.ExplainAnswer{} // with the id as plans spell it
-			if _, err := c.call(ctx, http.MethodPost, "/v1/explain", question, &known); err != nil {
+			var known suggest.ExplainAnswer // with the id as plans spell it
+			if _, err := c.ask(ctx, "explain", map[string]any{"id": id}, &known); err != nil {
 				return m, err
 			}
 			if known.Absent == suggest.AbsentUnknown {

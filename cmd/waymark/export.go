@@ -3,10 +3,7 @@ package main
 import (
 	"errors"
 	"io"
-	"net/http"
-	"net/url"
 	"os"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -24,17 +21,16 @@ func (a *app) exportCommand() *cobra.Command {
   waymark export --format mermaid --around fs:read_file --depth 1
   waymark export --format waymark -o history.jsonl`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			query := url.Values{"format": {format}}
+			id, fields := "graph", map[string]any{"format": format}
 			if around != "" {
-				query = url.Values{"format": {format}, "around": {around}, "depth": {strconv.Itoa(depth)}}
+				fields["around"], fields["depth"] = around, depth
 			}
-			path := "/v1/graph?" + query.Encode()
 			if format == "waymark" {
-				path = "/v1/export"
+				id = "export"
 			}
 			return a.with(cmd.Context(), func(c *client) error {
 				write := func(w io.Writer) error {
-					resp, err := c.do(cmd.Context(), call{method: http.MethodGet, path: path})
+					resp, err := c.open(cmd.Context(), id, fields)
 					if err != nil {
 						return err
 					}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/http"
 	"net/url"
 	"os/exec"
 	"path/filepath"
@@ -31,28 +30,40 @@ func (a *app) gatewayAdd() *cobra.Command {
 	var only []string
 	var as string
 	var reserved bool
-	cmd := &cobra.Command{
-		Use:   "add FILE",
-		Short: "Take servers from a host's configuration, and agree to start them",
-		Long: `Reads the MCP servers of a host's configuration (- is standard input), shows for each the exact command or URL, and asks
+	return a.of(operation{
+		id: "add-servers", use: "add FILE", short: "Take servers from a host's configuration, and agree to start them",
+		long: `Reads the MCP servers of a host's configuration (- is standard input), shows for each the exact command or URL, and asks
 whether it may be started. What is agreed to is started by serve and mcp with --connect, as you, without a shell and with
 few variables, as long as the definition stays as it is. Write secrets as ${VARIABLE} to keep them out of gateway.json.`,
-		Example: `  waymark gateway add ~/.cursor/mcp.json
+		example: `  waymark gateway add ~/.cursor/mcp.json
   waymark gateway add .mcp.json --only github,postgres --yes`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			found, err := a.definitions(args[0], only, as, reserved)
-			if err != nil {
-				return err
-			}
-			return a.agree(cmd, found)
+		more: func(cmd *cobra.Command) {
+			f := cmd.Flags()
+			f.StringSliceVar(&only, "only", nil, "only the servers of these `names`")
+			f.StringVar(&as, "as", "", "call the one server this `id`, which stands before each of its tools")
+			f.BoolVar(&reserved, "allow-reserved", false, "take URLs of link-local, shared and reserved networks too")
+			f.BoolVar(&a.yes, "yes", false, "agree to all that is shown without asking")
 		},
-	}
-	f := cmd.Flags()
-	f.StringSliceVar(&only, "only", nil, "only the servers of these `names`")
-	f.StringVar(&as, "as", "", "call the one server this `id`, which stands before each of its tools")
-	f.BoolVar(&reserved, "allow-reserved", false, "take URLs of link-local, shared and reserved networks too")
-	f.BoolVar(&a.yes, "yes", false, "agree to all that is shown without asking")
-	return cmd
+		prepare: func(_ *cobra.Command, args []string, q *asked) error {
+			found, err := a.definitions(args[0], only, as, reserved)
+			if err == nil {
+				q.fields["servers"], err = a.agreed(found)
+			}
+			a.addsServers = true
+			return err
+		},
+		show: showing(func(a *app, s struct {
+			Added     []string
+			Connected bool
+		}) {
+			a.printf("agreed to %s\n", strings.Join(s.Added, ", "))
+			next := "waymark init --host NAME%[1]s has your host start them through Waymark; waymark serve --connect%[1]s serves all hosts\n"
+			if s.Connected {
+				next = "the running server starts them; connect your host: waymark init --host NAME%[1]s\n"
+			}
+			a.printf("next: "+next, a.elsewhere())
+		}),
+	})
 }
 
 // definitions reads a configuration. What cannot be taken is said.
@@ -134,43 +145,42 @@ func serverID(name string, taken []string) string {
 // definitionOf makes a definition of what a host has. The command becomes the program that is found now, so
 // that nothing put before it in PATH later runs in its place.
 func definitionOf(l ingest.Launch) (gateway.Definition, error) {
-	d := gateway.Definition{StartTimeout: l.StartTimeout, CallTimeout: l.CallTimeout}
-	switch {
-	case l.Disabled:
-		return d, fmt.Errorf("server %q is disabled", l.Name)
-	case l.Address != "" && l.Program != "":
-		return d, fmt.Errorf("server %q has both a command and a URL", l.Name)
-	case l.Address != "":
-		d.URL, d.SSE, d.Headers = l.Address, l.Transport == "sse", maps.Clone(l.Headers)
+	d := gateway.Definition{StartTimeout: l.StartTimeout, CallTimeout: l.CallTimeout, URL: l.Address}
+	if d.URL != "" {
+		d.SSE, d.Headers = l.Transport == "sse", maps.Clone(l.Headers)
 		if l.Bearer != "" {
 			d.Headers = maps.Collect(maps.All(d.Headers))
 			d.Headers["Authorization"] = "Bearer ${" + l.Bearer + "}"
 		}
+	}
+	if l.Disabled {
+		return d, fmt.Errorf("server %q is disabled", l.Name)
+	}
+	if l.Program == "" {
 		return d, nil
 	}
-	d.Args, d.Env, d.Inherit, d.Dir = l.Args, l.Env, l.Inherit, l.Dir
 	program, err := exec.LookPath(l.Program)
 	if err == nil {
 		program, err = filepath.Abs(program)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return d, fmt.Errorf("server %q: its command %q is not found", l.Name, l.Program)
-	}
-	if strings.TrimSuffix(filepath.Base(program), ".exe") == "waymark" {
+	case strings.TrimSuffix(filepath.Base(program), ".exe") == "waymark":
 		return d, fmt.Errorf("server %q is waymark itself", l.Name)
 	}
-	d.Command = program
+	d.Command, d.Args, d.Env, d.Inherit, d.Dir = program, l.Args, l.Env, l.Inherit, l.Dir
 	return d, nil
 }
 
-// agree shows each server, asks, and keeps what was agreed to.
-func (a *app) agree(cmd *cobra.Command, found []gateway.Definition) error {
+// agreed shows each server and asks whether it may be started.
+func (a *app) agreed(found []gateway.Definition) ([]gateway.Definition, error) {
 	_, defs, err := a.defined()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	asked := a.yes || isTerminal(a.in)
-	taken := slices.DeleteFunc(found, func(d gateway.Definition) bool {
+	found = slices.DeleteFunc(found, func(d gateway.Definition) bool {
 		fmt.Fprintf(a.errs, "%s: %s\n", d.ID, d.Shown())
 		for _, was := range defs {
 			if was.ID == d.ID && was.Digest() != d.Digest() {
@@ -181,28 +191,11 @@ func (a *app) agree(cmd *cobra.Command, found []gateway.Definition) error {
 	})
 	switch {
 	case !asked:
-		return usagef("nobody is there to ask: --yes agrees to all of these")
-	case len(taken) == 0:
-		return rejected{errors.New("nothing was agreed to")}
+		err = usagef("nobody is there to ask: --yes agrees to all of these")
+	case len(found) == 0:
+		err = rejected{errors.New("nothing was agreed to")}
 	}
-	a.addsServers = true
-	return a.with(cmd.Context(), func(c *client) error {
-		var s struct {
-			Added     []string
-			Connected bool
-		}
-		body, err := c.call(cmd.Context(), http.MethodPost, "/v1/servers", map[string]any{"servers": taken}, &s)
-		if err != nil || a.json {
-			return errors.Join(err, a.printBody(body))
-		}
-		a.printf("agreed to %s\n", strings.Join(s.Added, ", "))
-		next := "waymark init --host NAME%[1]s has your host start them through Waymark; waymark serve --connect%[1]s serves all hosts\n"
-		if s.Connected {
-			next = "the running server starts them; connect your host: waymark init --host NAME%[1]s\n"
-		}
-		a.printf("next: "+next, a.elsewhere())
-		return nil
-	})
+	return found, err
 }
 
 // defined are the servers of the workspace, and the directory that says so.
@@ -289,7 +282,7 @@ suspicious are neither suggested nor called until somebody looked at them. --lis
 		},
 		follow: func(ctx context.Context, c *client, q *asked) error {
 			var held quarantine
-			body, err := c.call(ctx, http.MethodGet, "/v1/quarantine", nil, &held)
+			body, err := c.ask(ctx, "list-quarantine", nil, &held)
 			if ids := q.fields["ids"].([]string); err == nil && (all || len(ids) > 0) {
 				body, err = a.approve(ctx, c, held, ids, all)
 			}
@@ -322,12 +315,12 @@ func (a *app) approve(ctx context.Context, c *client, held quarantine, ids []str
 		return !chosen
 	})
 	if len(tools) > 0 && !a.json {
-		if err := a.renderValue(held, "", ""); err != nil {
+		if err := a.show(held, "", ""); err != nil {
 			return nil, err
 		}
 	}
 	if err := a.confirm("Release these?"); err != nil {
 		return nil, err
 	}
-	return c.call(ctx, http.MethodPost, "/v1/quarantine/approve", map[string]any{"tools": tools}, nil)
+	return c.ask(ctx, "approve-tools", map[string]any{"tools": tools}, nil)
 }

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -157,36 +156,4 @@ func TestAgentOfHost(t *testing.T) {
 	assert.Contains(t, errs, "key ")
 	out, _ := says(t, 0, "keys", "list", "--data", dir)
 	assert.Regexp(t, `read, write .* mail`, out)
-}
-
-// BenchmarkGatewayCall calls one tool of a server directly and through the gateway, in turns; the medians are the result.
-func BenchmarkGatewayCall(b *testing.B) {
-	connect := func(cmd *exec.Cmd) *mcp.ClientSession {
-		client, err := mcp.NewClient(&mcp.Implementation{Name: "host"}, nil).Connect(b.Context(), &mcp.CommandTransport{Command: cmd}, nil)
-		require.NoError(b, err)
-		b.Cleanup(func() { _ = client.Close() })
-		return client
-	}
-	desk := exec.Command(os.Args[0])
-	desk.Env = append(os.Environ(), deskVariable+"=1", "DESK_SAYS=done")
-	dir := filepath.Join(b.TempDir(), "data")
-	says(b, 0, "gateway", "add", deskConfig(b, map[string]string{"DESK_SAYS": "done"}), "--yes", "--data", dir)
-	direct, through := connect(desk), connect(exec.Command(program, "mcp", "--connect", "--data", dir))
-	ask := func(client *mcp.ClientSession, name string, arguments map[string]any) time.Duration {
-		began := time.Now()
-		r, err := client.CallTool(b.Context(), &mcp.CallToolParams{Name: name, Arguments: arguments})
-		require.NoError(b, err)
-		require.False(b, r.IsError, "%v", r.Content)
-		return time.Since(began)
-	}
-	var one, other []time.Duration
-	ask(through, "call_tool", map[string]any{"tool": "My-Desk:stamp"})
-	for b.Loop() {
-		one = append(one, ask(direct, "stamp", nil))
-		other = append(other, ask(through, "call_tool", map[string]any{"tool": "My-Desk:stamp"}))
-	}
-	slices.Sort(one)
-	slices.Sort(other)
-	b.ReportMetric(float64(one[len(one)/2].Microseconds()), "direct-µs")
-	b.ReportMetric(float64(other[len(other)/2].Microseconds()), "gateway-µs")
 }

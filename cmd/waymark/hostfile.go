@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -16,7 +14,7 @@ import (
 
 // editJSON changes the outermost object of a file and leaves every other byte as it is, comments included. An object
 // that is empty afterwards leaves no file.
-func editJSON(text []byte, edit func(root *hujson.Object, unit string) error) ([]byte, error) {
+func editJSON(text []byte, edit func(root *hujson.Value, unit string) error) ([]byte, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte("{\n}\n")
 	}
@@ -25,60 +23,54 @@ func editJSON(text []byte, edit func(root *hujson.Object, unit string) error) ([
 	if err != nil {
 		return nil, err
 	}
-	root, ok := file.Value.(*hujson.Object)
-	if !ok {
+	if file.Value.Kind() != '{' {
 		return nil, errors.New("it holds no object")
 	}
 	before := file.Clone()
-	if err := edit(root, unitOf(text)); err != nil || len(root.Members) == 0 {
+	if err := edit(&file, unitOf(text)); err != nil || len(membersOf(file.Value)) == 0 {
 		return nil, err
 	}
-	if sameValue(before, file) { // what was taken out was put back, perhaps in another form
-		return text, nil
+	after := file.Pack()
+	if before.Patch(slices.Concat([]byte(`[{"op": "test", "path": "", "value": `), after, []byte("\n}]"))) == nil {
+		return text, nil // what was taken out was put back, perhaps in another form
 	}
-	return slices.Concat(mark, file.Pack()), nil
+	return slices.Concat(mark, after), nil
 }
 
-func sameValue(values ...hujson.Value) bool {
-	var plain [2]any
-	for i, v := range values {
-		v = v.Clone()
-		v.Standardize()
-		if json.Unmarshal(v.Pack(), &plain[i]) != nil {
-			return false
+// put sets the value at a path of members below an object that is depth levels below the file. What is not there is made,
+// as the last member.
+func put(object *hujson.Value, value any, depth int, unit string, path ...string) error {
+	if len(path) == 0 {
+		object.Value = valueOf(value, strings.Repeat(unit, depth), unit)
+		return nil
+	}
+	there, o := object.Find("/"+path[0]), object.Value.(*hujson.Object)
+	if there == nil {
+		o.Members = append(o.Members, hujson.ObjectMember{
+			Name:  hujson.Value{BeforeExtra: newLine(&o.AfterExtra, len(o.Members), depth+1, unit), Value: hujson.String(path[0])},
+			Value: hujson.Value{BeforeExtra: hujson.Extra(" "), Value: &hujson.Object{}},
+		})
+		there = &o.Members[len(o.Members)-1].Value
+	}
+	if len(path) > 1 && there.Value.Kind() != '{' {
+		return fmt.Errorf("its %q is no object", path[0])
+	}
+	return put(there, value, depth+1, unit, path[1:]...)
+}
+
+// drop takes out what is at a path of members, and the objects around it that are empty then.
+func drop(object *hujson.Value, path ...string) {
+	if len(path) > 1 {
+		there := object.Find("/" + path[0])
+		if drop(there, path[1:]...); len(membersOf(there.Value)) > 0 {
+			return
 		}
 	}
-	return reflect.DeepEqual(plain[0], plain[1])
+	o := object.Value.(*hujson.Object)
+	o.Members = slices.DeleteFunc(o.Members, func(m hujson.ObjectMember) bool { return nameOf(m) == path[0] })
 }
 
-// memberOf is the value of a member, nil where there is none.
-func memberOf(object *hujson.Object, name string) *hujson.Value {
-	return (&hujson.Value{Value: object}).Find("/" + name)
-}
-
-// objectIn is a member that is an object, made at the end where it is absent.
-func objectIn(root *hujson.Object, name, unit string) (*hujson.Object, error) {
-	if memberOf(root, name) == nil {
-		setMember(root, name, map[string]any{}, 1, unit)
-	}
-	object, ok := memberOf(root, name).Value.(*hujson.Object)
-	if !ok {
-		return nil, fmt.Errorf("its %q is no object", name)
-	}
-	return object, nil
-}
-
-// setMember sets a member of an object that is depth levels below the file; a new one is the last.
-func setMember(object *hujson.Object, name string, value any, depth int, unit string) {
-	there := memberOf(object, name)
-	if there == nil {
-		object.Members = append(object.Members, hujson.ObjectMember{Name: hujson.Value{
-			BeforeExtra: newLine(&object.AfterExtra, len(object.Members), depth, unit), Value: hujson.String(name)}})
-		there = &object.Members[len(object.Members)-1].Value
-		there.BeforeExtra = hujson.Extra(" ")
-	}
-	there.Value = valueOf(value, strings.Repeat(unit, depth), unit)
-}
+func nameOf(m hujson.ObjectMember) string { return m.Name.Value.(hujson.Literal).String() }
 
 // appendTo adds an element to a list.
 func appendTo(list *hujson.Array, value any, depth int, unit string) {
@@ -110,15 +102,11 @@ func unitOf(text []byte) string {
 	return "  "
 }
 
-// removeMember takes a member out.
-func removeMember(object *hujson.Object, name string) {
-	object.Members = slices.DeleteFunc(object.Members, func(m hujson.ObjectMember) bool { return m.Name.Value.(hujson.Literal).String() == name })
-}
-
-// setTable puts a TOML table in the place of the one of its name, at the end of the file; an empty one takes it out.
-func setTable(text []byte, name string, table map[string]any) ([]byte, error) {
+// setTable puts a TOML table in the place of the one of its two names, as in a.b, at the end of the file; an empty one takes
+// it out.
+func setTable(text []byte, outer, inner string, table map[string]any) ([]byte, error) {
 	var kept strings.Builder
-	inside := false
+	name, inside := outer+"."+inner, false
 	for line := range strings.Lines(string(text)) {
 		if head := strings.TrimSpace(line); strings.HasPrefix(head, "[") {
 			inside = strings.HasPrefix(head, "["+name+"]") || strings.HasPrefix(head, "["+name+".")
@@ -129,45 +117,14 @@ func setTable(text []byte, name string, table map[string]any) ([]byte, error) {
 	}
 	rest := strings.TrimRight(kept.String(), "\n")
 	if len(table) > 0 {
-		block, err := tableText(name, table)
+		block, err := toml.Marshal(map[string]any{outer: map[string]any{inner: table}})
 		if err != nil {
 			return nil, err
 		}
-		rest = strings.TrimLeft(rest+"\n\n"+block, "\n")
+		rest = strings.Trim(rest+"\n\n"+strings.TrimPrefix(string(block), "["+outer+"]\n"), "\n")
 	}
 	if rest == "" {
 		return nil, nil
 	}
 	return []byte(rest + "\n"), nil
-}
-
-// tableText is a table of two names, as in a.b.
-func tableText(name string, table map[string]any) (string, error) {
-	outer, inner, _ := strings.Cut(name, ".")
-	text, err := toml.Marshal(map[string]any{outer: map[string]any{inner: maps.Clone(table)}})
-	return strings.TrimSpace(strings.TrimPrefix(string(text), "["+outer+"]\n")), err
-}
-
-// difference lists the lines that differ, those before with - and those after with +.
-func difference(before, after []byte) string {
-	lines := func(text []byte) []string {
-		return slices.Collect(strings.Lines(strings.TrimSuffix(string(text), "\n")))
-	}
-	a, b := lines(before), lines(after)
-	head := 0
-	for head < min(len(a), len(b)) && a[head] == b[head] {
-		head++
-	}
-	tail := 0
-	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
-	var out strings.Builder
-	for _, line := range a[head : len(a)-tail] {
-		out.WriteString("- " + strings.TrimSuffix(line, "\n") + "\n")
-	}
-	for _, line := range b[head : len(b)-tail] {
-		out.WriteString("+ " + strings.TrimSuffix(line, "\n") + "\n")
-	}
-	return out.String()
 }

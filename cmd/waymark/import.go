@@ -3,13 +3,11 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"iter"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,10 +53,12 @@ type logged struct {
 type importInput struct {
 	Path   string `json:"path"`
 	Format string `json:"format"`
-	source string // under which its episodes count
 	folder bool
 	open   func(context.Context, ingest.Options) iter.Seq2[ingest.Item, error]
 }
+
+// source is the name under which the episodes of an input count.
+func (in importInput) source() string { return "import:" + in.Format }
 
 // imported is the answer of POST /v1/import.
 type imported struct {
@@ -145,7 +145,7 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 			return fmt.Errorf("import: %w", err)
 		}
 		for _, format := range formats { // a folder may hold several
-			inputs = append(inputs, importInput{Path: path, Format: format, folder: info.IsDir(), source: "import:" + format,
+			inputs = append(inputs, importInput{Path: path, Format: format, folder: info.IsDir(),
 				open: func(ctx context.Context, o ingest.Options) iter.Seq2[ingest.Item, error] {
 					return ingest.Read(ctx, file, o)
 				}})
@@ -153,14 +153,17 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 	}
 	im.report.Inputs = inputs
 	return im.with(ctx, func(c *client) error {
-		if err := im.digest(ctx, c); err != nil {
-			return err
+		if !im.life.DropDigests { // the server leaves the key of the workspace's digests in the data directory
+			if err := c.makeWorkspace(ctx); err != nil {
+				return fmt.Errorf("import: %w", err)
+			}
+			im.opts.Digests = hook.SpoolOf(im.data).Key(im.workspace)
 		}
 		// One request for each run of inputs of one format: the format is the source of its episodes,
 		// and the model is built once a request.
 		for len(inputs) > 0 && ctx.Err() == nil {
 			n := 1
-			for n < len(inputs) && inputs[n].source == inputs[0].source {
+			for n < len(inputs) && inputs[n].Format == inputs[0].Format {
 				n++
 			}
 			if err := im.send(ctx, c, inputs[:n]); err != nil {
@@ -170,31 +173,14 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 		}
 		im.bar.hide()
 		im.report.Interrupted = ctx.Err() != nil
-		err := im.print()
-		if im.report.Interrupted && errors.Is(err, errNegative) { // not the last word on lines that were not read
-			err = nil
-		}
-		return errors.Join(ctx.Err(), err)
+		return im.print(ctx.Err())
 	})
-}
-
-// digest finds the key that values are hashed with, which the server leaves in the data directory when it makes sure that
-// the workspace exists, unless they are to be left out.
-func (im *importing) digest(ctx context.Context, c *client) error {
-	if im.life.DropDigests {
-		return nil
-	}
-	if err := c.makeWorkspace(ctx); err != nil {
-		return fmt.Errorf("import: %w", err)
-	}
-	im.opts.Digests = hook.SpoolOf(im.data).Key(im.workspace)
-	return nil
 }
 
 // spool keeps what comes from standard input or a pipe in a file of this user alone, since its format must be known before
 // the first line is sent, and a pipe is read once.
 func (im *importing) spool(path string) (string, error) {
-	in, _, err := im.openInput(path, bounded.Stream)
+	in, err := im.openInput(path, bounded.Stream)
 	if err != nil {
 		return "", err
 	}
@@ -227,14 +213,16 @@ func (im *importing) send(ctx context.Context, c *client, inputs []importInput) 
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
-	req := call{method: http.MethodPost, path: "/v1/import", mediaType: "application/x-ndjson", source: inputs[0].source, body: lines}
-	if !im.yes && inputs[0].Format != "dataset" && inputs[0].Format != "waymark" { // others wrote its texts
-		req.path += "?review=true"
+	others := inputs[0].Format != "dataset" && inputs[0].Format != "waymark" // wrote its texts
+	req, err := requestOf(operationsOf()["import"], map[string]any{"review": others && !im.yes}, lines)
+	if err != nil {
+		return err
 	}
-	body, err := c.send(context.WithoutCancel(ctx), req)
 	var answer imported
+	req.source = inputs[0].source()
+	body, err := c.send(context.WithoutCancel(ctx), req)
 	if err == nil {
-		err = json.Unmarshal(body, &answer)
+		err = decode(body, &answer)
 	}
 	if err != nil {
 		return refusedInput("import "+inputs[0].Path, err)
@@ -306,20 +294,19 @@ func sum(a, b ingest.Counts) ingest.Counts {
 	return a
 }
 
-func (im *importing) print() error {
+// print prints the report, and returns how the command ends. An interrupt is the last word on lines that were not read.
+func (im *importing) print(interrupted error) error {
 	r := im.report
 	if r.Reasons == nil {
 		r.Reasons = []ingest.Reason{}
 	}
-	if im.json {
-		if err := im.printValue(r); err != nil {
-			return err
-		}
-	} else {
+	if !im.json {
 		im.printText()
+	} else if err := im.printValue(r); err != nil {
+		return err
 	}
-	if len(im.failed) > 0 {
-		return errors.Join(im.failed...)
+	if failed := errors.Join(append(im.failed, interrupted)...); failed != nil {
+		return failed
 	}
 	if r.Dropped.Total() > 0 || r.Taken.Total()+r.Duplicates.Total() == 0 {
 		return errNegative

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"net/url"
 	"os"
 	"os/exec"
@@ -18,6 +20,7 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 	"github.com/tailscale/hujson"
 
@@ -68,22 +71,7 @@ model one line where the history gives reason to. Servers of the gateway are con
 		Example: `  waymark init --host claude-code --hook
   waymark init --host cursor --project --yes
   waymark init --host vscode --url http://127.0.0.1:7070/mcp --print`,
-		RunE: func(*cobra.Command, []string) error {
-			o.hook = o.hook || o.whisper
-			h, files, err := a.hostFiles(o, o.hook)
-			if err != nil {
-				return err
-			}
-			server, err := a.hostServer(h, o)
-			if err != nil {
-				return err
-			}
-			files[0].change = func(text []byte) ([]byte, error) { return h.withServer(text, server) }
-			if o.hook {
-				files[1].change = func(text []byte) ([]byte, error) { return h.withHooks(text, a.hostHooks(h, o.whisper)) }
-			}
-			return a.writeHost(files, o, false)
-		},
+		RunE: func(*cobra.Command, []string) error { return a.writeHost(o, false) },
 	}
 	a.hostFlags(cmd, &o)
 	f := cmd.Flags()
@@ -101,17 +89,7 @@ func (a *app) uninitCommand() *cobra.Command {
 		Short:   "Take Waymark out of the configuration of a host",
 		Long:    `Takes the server waymark and Waymark's hooks out of the host's configuration, after showing the difference.`,
 		Example: `  waymark uninit --host claude-code`,
-		RunE: func(*cobra.Command, []string) error {
-			h, files, err := a.hostFiles(o, false)
-			if err != nil {
-				return err
-			}
-			files[0].change = func(text []byte) ([]byte, error) { return h.withServer(text, nil) }
-			if len(files) > 1 {
-				files[1].change = func(text []byte) ([]byte, error) { return h.withHooks(text, nil) }
-			}
-			return a.writeHost(files, o, true)
-		},
+		RunE:    func(*cobra.Command, []string) error { return a.writeHost(o, true) },
 	}
 	a.hostFlags(cmd, &o)
 	return cmd
@@ -127,43 +105,54 @@ func (a *app) hostFlags(cmd *cobra.Command, o *initOptions) {
 // hostFile is a file of a host and how it changes.
 type hostFile struct {
 	path   string
-	change func(text []byte) ([]byte, error) // nil: it does not
-	after  []byte                            // nil: the file goes
+	change func(text []byte) ([]byte, error)
+	after  []byte // nil: the file goes
 }
 
-// hostFiles are the files of the host that is named: of its servers and, where it has some or they are needed, of its hooks.
-func (a *app) hostFiles(o initOptions, hooks bool) (h hostKind, files []hostFile, err error) {
+// hostFiles are the files of the host that is named: of its servers and, where they are wanted or undone, of its hooks.
+func (a *app) hostFiles(o initOptions, undo bool) (files []hostFile, err error) {
 	i := slices.Index(hostNames(), o.host)
 	if i < 0 {
-		return h, nil, usagef("unknown --host %q: want one of %s", o.host, strings.Join(hostNames(), ", "))
+		return nil, usagef("unknown --host %q: want one of %s", o.host, strings.Join(hostNames(), ", "))
 	}
-	h = hosts[i]
-	names := []string{h.user, h.hooks}
+	h, hooked := hosts[i], o.hook || o.whisper
+	servers := h.user
 	if o.project {
-		names[0] = h.project
+		servers = h.project
 	}
 	switch {
-	case hooks && h.hooks == "":
-		return h, nil, usagef("%s has no hooks that Waymark can read", h.name)
-	case names[0] == "":
-		return h, nil, usagef("%s keeps no such file in a project; leave out --project", h.name)
+	case hooked && h.hooks == "":
+		return nil, usagef("%s has no hooks that Waymark can read", h.name)
+	case servers == "":
+		return nil, usagef("%s keeps no such file in a project; leave out --project", h.name)
 	}
-	m, err := thisMachine()
-	for _, name := range names {
-		f := hostFile{path: filepath.FromSlash(name)}
-		if name == "" || err != nil {
-			continue
-		}
+	var server, hooks map[string]any // none are left to undo
+	if !undo {
+		server, err = a.hostServer(h, o)
+	}
+	if err == nil && hooked {
+		hooks = a.hostHooks(h, o.whisper)
+	}
+	files = []hostFile{{path: servers, change: func(text []byte) ([]byte, error) { return h.withServer(text, server) }}}
+	if hooked || undo && h.hooks != "" {
+		files = append(files, hostFile{path: h.hooks, change: func(text []byte) ([]byte, error) { return h.withHooks(text, hooks) }})
+	}
+	m, wrong := thisMachine()
+	for i := range files {
+		f := &files[i]
+		path := filepath.FromSlash(f.path)
 		if !o.project {
-			f.path = m.File(name)
+			path = m.File(f.path)
 		}
-		f.path, err = filepath.Abs(f.path)                          // the variables of a host may hold any path
-		if real, err := filepath.EvalSymlinks(f.path); err == nil { // a link stays one
+		path, failed := filepath.Abs(path) // the variables of a host may hold any path
+		if f.path, err = path, cmp.Or(err, wrong, failed); err != nil {
+			return nil, err
+		}
+		if real, err := filepath.EvalSymlinks(path); err == nil { // a link stays one
 			f.path = real
 		}
-		files = append(files, f)
 	}
-	return h, files, err
+	return files, nil
 }
 
 func hostNames() []string {
@@ -189,7 +178,7 @@ func (a *app) hostServer(h hostKind, o initOptions) (map[string]any, error) {
 		return nil, usagef("--url %q: want the address of an MCP server, such as http://127.0.0.1:7070/mcp", o.url)
 	}
 	program := programPath()
-	if strings.Contains(filepath.ToSlash(program), "/_npx/") && (o.url == "" || o.hook) {
+	if strings.Contains(filepath.ToSlash(program), "/_npx/") && (o.url == "" || o.hook || o.whisper) {
 		return nil, usagef("npm empties its cache, so a host would not find %s there again: install waymark outside of it (make install, or a package), then run waymark init", program)
 	}
 	dir, defs, err := a.defined()
@@ -215,7 +204,11 @@ func (a *app) hostServer(h hostKind, o initOptions) (map[string]any, error) {
 
 // writeHost shows how the files of a host change, asks, and changes them. Where one cannot be changed, the others are only
 // changed with undo.
-func (a *app) writeHost(files []hostFile, o initOptions, undo bool) (failed error) {
+func (a *app) writeHost(o initOptions, undo bool) (failed error) {
+	files, err := a.hostFiles(o, undo)
+	if err != nil {
+		return err
+	}
 	to, changed := a.errs, []string{}
 	if o.print && !a.json {
 		to = a.out
@@ -223,17 +216,17 @@ func (a *app) writeHost(files []hostFile, o initOptions, undo bool) (failed erro
 	var changes []hostFile
 	for _, f := range files {
 		before, err := a.readFile(f.path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		switch {
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return err
-		}
-		if f.change == nil || undo && !bytes.Contains(before, []byte("waymark")) { // nothing to take out, whatever the file holds
+		case undo && !bytes.Contains(before, []byte("waymark")): // nothing to take out, whatever the file holds
 			continue
 		}
 		if f.after, err = f.change(before); err != nil {
 			failed = errors.Join(failed, rejected{fmt.Errorf("%s cannot be changed: %w; do it by hand", f.path, err)})
 		} else if !bytes.Equal(before, f.after) {
 			changes, changed = append(changes, f), append(changed, f.path)
-			fmt.Fprintf(to, "%s\n%s\n", f.path, difference(before, f.after))
+			fmt.Fprintf(to, "%s\n", diff.Diff(f.path, before, f.path, f.after))
 		}
 	}
 	if failed != nil && !undo {
@@ -318,20 +311,14 @@ func (h hostKind) withServer(text []byte, server map[string]any) (after []byte, 
 	case reflect.DeepEqual(there, server):
 		return text, nil
 	case h.toml():
-		after, err = setTable(text, h.servers+".waymark", server)
+		after, err = setTable(text, h.servers, "waymark", server)
 	default:
-		after, err = editJSON(text, func(root *hujson.Object, unit string) error {
-			servers, err := objectIn(root, h.servers, unit)
-			switch {
-			case err != nil:
-			case server != nil:
-				setMember(servers, "waymark", server, 2, unit)
-			default:
-				if removeMember(servers, "waymark"); len(servers.Members) == 0 {
-					removeMember(root, h.servers)
-				}
+		after, err = editJSON(text, func(root *hujson.Value, unit string) error {
+			if server == nil {
+				drop(root, h.servers, "waymark")
+				return nil
 			}
-			return err
+			return put(root, server, 0, unit, h.servers, "waymark")
 		})
 	}
 	if err != nil {
@@ -347,61 +334,50 @@ var ownCommand = regexp.MustCompile(`(^|[/\\'"])waymark-hook(\.exe)?['"]? --host
 
 // withHooks puts hooks in the place of those of Waymark that are there; those of others stay.
 func (h hostKind) withHooks(text []byte, hooks map[string]any) ([]byte, error) {
-	return editJSON(text, func(root *hujson.Object, unit string) error {
-		there, err := objectIn(root, "hooks", unit)
-		if err != nil {
-			return err
+	return editJSON(text, func(root *hujson.Value, unit string) error {
+		there := root.Find("/hooks")
+		if there == nil {
+			there = &hujson.Value{}
 		}
-		for _, m := range slices.Clone(there.Members) {
-			groups, ok := m.Value.Value.(*hujson.Array)
+		for _, m := range membersOf(there.Value) {
+			groups, ok := m.value.(*hujson.Array)
 			if !ok {
 				return errors.New("its hooks are no lists by event")
 			}
-			was := len(groups.Elements)
-			groups.Elements = slices.DeleteFunc(groups.Elements, withoutOwn)
-			if was > 0 && len(groups.Elements) == 0 {
-				removeMember(there, m.Name.Value.(hujson.Literal).String())
+			if withoutOwn(groups) {
+				drop(root, "hooks", m.name)
 			}
 		}
 		for _, event := range slices.Sorted(maps.Keys(hooks)) {
-			if groups := memberOf(there, event); groups != nil {
+			if groups := root.Find("/hooks/" + event); groups != nil {
 				appendTo(groups.Value.(*hujson.Array), hooks[event], 3, unit)
-			} else {
-				setMember(there, event, []any{hooks[event]}, 2, unit)
+			} else if err := put(root, []any{hooks[event]}, 0, unit, "hooks", event); err != nil {
+				return err
 			}
 		}
 		switch {
-		case h.flat && hooks != nil && memberOf(root, "version") == nil:
-			setMember(root, "version", 1, 1, unit)
-		case len(there.Members) == 0:
-			if removeMember(root, "hooks"); h.flat && len(root.Members) == 1 {
-				removeMember(root, "version")
-			}
+		case h.flat && hooks != nil && root.Find("/version") == nil:
+			return put(root, 1, 0, unit, "version")
+		case h.flat && hooks == nil && len(membersOf(root.Value)) == 1:
+			drop(root, "version")
 		}
 		return nil
 	})
 }
 
-// withoutOwn takes the hooks of Waymark out of a group, and reports whether nothing is left of it, or it is such a hook.
-func withoutOwn(group hujson.Value) bool {
-	object, ok := group.Value.(*hujson.Object)
-	if !ok {
-		return false
-	}
-	if inner := memberOf(object, "hooks"); inner != nil {
-		list, ok := inner.Value.(*hujson.Array)
-		if !ok || len(list.Elements) == 0 {
-			return false
+// withoutOwn takes the hooks of Waymark out of a list of hooks, or of groups of them, and reports whether nothing else was
+// in it.
+func withoutOwn(list *hujson.Array) bool {
+	was := len(list.Elements)
+	list.Elements = slices.DeleteFunc(list.Elements, func(hook hujson.ArrayElement) bool {
+		if inner := hook.Find("/hooks"); inner != nil {
+			group, ok := inner.Value.(*hujson.Array)
+			return ok && withoutOwn(group)
 		}
-		list.Elements = slices.DeleteFunc(list.Elements, withoutOwn)
-		return len(list.Elements) == 0
-	}
-	command := memberOf(object, "command")
-	if command == nil {
-		return false
-	}
-	text, ok := command.Value.(hujson.Literal)
-	return ok && ownCommand.MatchString(text.String())
+		command := hook.Find("/command")
+		return command != nil && ownCommand.MatchString(text(command.Value, math.MaxInt))
+	})
+	return was > 0 && len(list.Elements) == 0
 }
 
 // hostHooks are the hooks of a host by event.

@@ -16,11 +16,11 @@ import (
 )
 
 func (a *app) triangulateCommand() *cobra.Command {
-	var ask evidence.Request
 	var auto bool
 	var files []string
 	return a.of(operation{
-		id: "triangulate", use: "triangulate INPUT|-|QUESTION...", flags: "after",
+		id: "triangulate", use: "triangulate INPUT|-|QUESTION...",
+		flags: "after search_tool search_argument max_rounds=rounds none_of_these even_if_easy",
 		long: `Weighs the hypotheses of INPUT (a file, or - for standard input, as JSON) by the snippets of its rounds.
 
 With --auto a judge proposes five hypotheses for the QUESTION, each with a rationale and the fact that would decide it, and
@@ -32,28 +32,25 @@ server (--search-tool). Without a place to search it only prints the hypotheses.
 			f := cmd.Flags()
 			f.BoolVar(&auto, "auto", false, "have a judge propose hypotheses for the question, and search for evidence if there is a place to search")
 			f.StringSliceVar(&files, "search-file", nil, "with --auto: `files` or folders of text to look in")
-			f.StringVar(&ask.SearchTool, "search-tool", "", "with --auto: `id` of a tool of a connected server that finds texts, as in web:search")
-			f.StringVar(&ask.SearchArgument, "search-argument", "", "with --search-tool: its `argument` that takes the query (default query)")
-			f.IntVar(&ask.MaxRounds, "rounds", 0, "with --auto: rounds of search at most (default 6)")
-			f.BoolVar(&ask.NoneOfThese, "none-of-these", false, "with --auto: also weigh that none of the hypotheses is right")
-			f.BoolVar(&ask.EvenIfEasy, "even-if-easy", false, "with --auto: ask for hypotheses also where the question is easy")
 			a.judgeFlags(cmd)
 			cmd.MarkFlagsMutuallyExclusive("search-file", "search-tool")
 		},
 		prepare: func(cmd *cobra.Command, args []string, q *asked) (err error) {
 			q.input = cmp.Or(map[bool]string{true: "the question"}[auto], args[0])
+			given := cmd.Flags().Changed
 			for _, name := range []string{"search-file", "search-tool", "search-argument", "rounds", "none-of-these", "even-if-easy"} {
-				if cmd.Flags().Changed(name) && !auto {
+				if given(name) && !auto {
 					return usagef("--%s goes with --auto", name)
 				}
 			}
 			switch {
-			case auto && len(files) == 0 && ask.SearchTool == "" && (ask.SearchArgument != "" || ask.MaxRounds != 0):
+			case !given("search-file") && !given("search-tool") && (given("search-argument") || given("rounds")):
 				return usagef("--search-argument and --rounds need --search-file or --search-tool: somewhere to look")
 			case auto:
-				ask.Question = strings.Join(args, " ")
-				ask.Documents, err = a.textsIn(files)
-				q.body = ask
+				q.fields["question"] = strings.Join(args, " ")
+				if len(files) > 0 {
+					q.fields["documents"], err = a.textsIn(files)
+				}
 			case len(args) > 1:
 				return usagef("triangulate needs one input; a question goes with --auto")
 			default:

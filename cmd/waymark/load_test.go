@@ -154,25 +154,6 @@ func nextBodies(t testing.TB) func(i int) string {
 	}
 }
 
-// BenchmarkServedNext asks the real server over loopback for the next tool, 500 times a second. Run it with
-// -benchtime 5000x or more; the percentiles are the result, not ns/op.
-func BenchmarkServedNext(b *testing.B) {
-	s := startServer(b, sampleStore(b))
-	next := &stream{client: loadClient(), url: s.URLs.API + "/next", body: nextBodies(b)}
-	_, err := next.post(0)
-	require.NoError(b, err)
-	var wg sync.WaitGroup
-	began := time.Now()
-	for b.Loop() {
-		next.send(&wg, began.Add(time.Duration(next.sent)*2*time.Millisecond))
-	}
-	wg.Wait()
-	require.Empty(b, next.bad)
-	b.ReportMetric(float64(next.sent)/time.Since(began).Seconds(), "req/s")
-	b.ReportMetric(float64(next.quantile(0.5).Microseconds()), "p50-µs")
-	b.ReportMetric(float64(next.quantile(0.99).Microseconds()), "p99-µs")
-}
-
 // Questions and durable writes at fixed rates: none fails, and each acknowledged episode is kept. A server that only
 // answers gets the same rate in turns, so that whatever else the machine does delays both.
 func TestLoad(t *testing.T) {

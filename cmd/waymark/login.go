@@ -40,7 +40,7 @@ says how it is known there.`,
 			}); err != nil {
 				return rejected{err}
 			}
-			return a.renderAnswer(map[string]string{"logged_in": d.ID})
+			return a.show(map[string]string{"logged_in": d.ID}, "", "")
 		},
 	}
 	f := cmd.Flags()
@@ -62,7 +62,7 @@ func (a *app) gatewayLogout() *cobra.Command {
 			if err := a.logins().Forget(d.ID); err != nil {
 				return err
 			}
-			return a.renderAnswer(map[string]string{"logged_out": d.ID})
+			return a.show(map[string]string{"logged_out": d.ID}, "", "")
 		},
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -27,12 +26,10 @@ import (
 	"waymark/suggest"
 )
 
-// How much a host does in these tests, and where servers of others are installed. They are read before TestMain
-// clears the settings.
+// How much a host does in these tests. They are read before TestMain clears the settings.
 var (
-	loopCalls    = loopSize("WAYMARK_LOOP_CALLS", 60)
-	loopRuns     = loopSize("WAYMARK_LOOP_RUNS", 5)
-	otherServers = os.Getenv("WAYMARK_OTHER_SERVERS")
+	loopCalls = loopSize("WAYMARK_LOOP_CALLS", 60)
+	loopRuns  = loopSize("WAYMARK_LOOP_RUNS", 5)
 )
 
 func loopSize(name string, usual int) int {
@@ -222,44 +219,6 @@ func loopShop(i int) loopServer {
 	}}
 }
 
-// loopOthers are two servers that others have written, as they are installed in a folder.
-func loopOthers(t *testing.T, dir string) []loopServer {
-	node, err := exec.LookPath("node")
-	require.NoError(t, err)
-	script := func(name string) string {
-		path := filepath.Join(dir, "node_modules", "@modelcontextprotocol", name, "dist", "index.js")
-		require.FileExists(t, path, "npm install --prefix %s @modelcontextprotocol/%s", dir, name)
-		return path
-	}
-	folder := t.TempDir()
-	folder, err = filepath.EvalSymlinks(folder)
-	require.NoError(t, err)
-	note := filepath.Join(folder, "note.txt")
-	require.NoError(t, os.WriteFile(note, []byte("seven"), 0o600))
-	return []loopServer{
-		{"files", map[string]any{"command": node, "args": []string{script("server-filesystem"), folder}}, func(order int, how loopHow) (string, map[string]any) {
-			switch how {
-			case loopFails:
-				return "files:read_text_file", map[string]any{"path": filepath.Join(folder, "none.txt")}
-			case loopWrong:
-				return "files:read_text_file", map[string]any{"path": order}
-			}
-			return "files:" + []string{"read_text_file", "get_file_info"}[order%2], map[string]any{"path": note}
-		}},
-		{"all", map[string]any{"command": node, "args": []string{script("server-everything"), "stdio"}}, func(order int, how loopHow) (string, map[string]any) {
-			switch {
-			case how == loopFails:
-				return "", nil
-			case how == loopWrong:
-				return "all:echo", map[string]any{"message": order}
-			case order%2 == 0:
-				return "all:echo", map[string]any{"message": strconv.Itoa(order)}
-			}
-			return "all:get-sum", map[string]any{"a": order, "b": 1}
-		}},
-	}
-}
-
 // What is learned while a host works is what its transcript teaches an empty directory afterwards: calls and
 // runs, those that fail too. WAYMARK_LOOP_CALLS and WAYMARK_LOOP_RUNS set how many.
 func TestGraphIsThatOfTheTranscript(t *testing.T) {
@@ -267,14 +226,6 @@ func TestGraphIsThatOfTheTranscript(t *testing.T) {
 		t.Skip("too long for -short")
 	}
 	testLoop(t, loopShop(0), loopShop(1), loopShop(2), loopShop(3), loopShop(4))
-}
-
-// The same with servers that others have written.
-func TestGraphWithServersOfOthers(t *testing.T) {
-	if otherServers == "" {
-		t.Skip("WAYMARK_OTHER_SERVERS names no folder in which npm has installed @modelcontextprotocol/server-filesystem and @modelcontextprotocol/server-everything")
-	}
-	testLoop(t, append(loopOthers(t, otherServers), loopShop(0), loopShop(1), loopShop(4))...)
 }
 
 func testLoop(t *testing.T, servers ...loopServer) {
@@ -291,7 +242,6 @@ func testLoop(t *testing.T, servers ...loopServer) {
 		return path
 	}
 	says(t, 0, "gateway", "add", file("mcp.json", text), "--yes", "--data", dir)
-	says(t, 0, "gateway", "grant", "all:*", "--data", dir) // its tools do not say what they do
 	s := startServer(t, dir, "--connect")
 	require.Eventually(t, func() bool {
 		out, _ := says(t, 0, "gateway", "list", "--data", dir)

@@ -128,12 +128,10 @@ type app struct {
 	ctx       context.Context // ends with a signal; what the command reads ends with it
 	in        io.Reader
 	out, errs io.Writer
-	started   bool                   // a command's own function has begun
-	given     func(flag string) bool // somebody has set it: on the command line, in the environment or in a file
+	started   bool // a command's own function has begun
 
-	settings  shownSettings     // of this process
-	claim     func() error      // of the data directory, by a server; held to the end of the process
-	origins   map[string]string // by flag, the environment variable or file that set it
+	settings  shownSettings // of this process
+	claim     func() error  // of the data directory, by a server; held to the end of the process
 	config    string
 	data      string
 	workspace string
@@ -237,7 +235,6 @@ func (a *app) wrap(cmd *cobra.Command) {
 
 // prepare loads the settings and notes what the command line says.
 func (a *app) prepare(cmd *cobra.Command) error {
-	a.given = cmd.Flags().Changed
 	if err := a.loadSettings(cmd); err != nil {
 		return err
 	}

@@ -240,14 +240,31 @@ func (q *asked) take(f *pflag.Flag, field string) error {
 
 // send sends the request and returns the body of the answer.
 func (q *asked) send(ctx context.Context, c *client) (json.RawMessage, error) {
-	path, query, body, has := q.Path, url.Values{}, map[string]any{}, false
-	for _, f := range q.Fields() {
-		value, given := q.fields[f.Key]
-		has = has || f.In == "body"
+	r, err := requestOf(q.Operation, q.fields, q.body)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := c.send(ctx, r)
+	if q.input != "" && err != nil {
+		return nil, refusedInput(named(q.input), err)
+	}
+	return answer, err
+}
+
+// requestOf is the request of an operation with these fields. Another body, a value or a reader of lines of JSON, takes the
+// place of the fields of the body.
+func requestOf(o server.Operation, fields map[string]any, other any) (r call, err error) {
+	query, body := url.Values{}, map[string]any{}
+	r = call{method: o.Method, path: o.Path}
+	for _, f := range o.Fields() {
+		if f.In == "body" && other == nil {
+			other = body
+		}
+		value, given := fields[f.Key]
 		switch list, many := value.([]string); {
 		case !given:
 		case f.In == "path":
-			path = strings.ReplaceAll(path, "{"+f.Name+"}", url.PathEscape(fmt.Sprint(value)))
+			r.path = strings.ReplaceAll(r.path, "{"+f.Name+"}", url.PathEscape(fmt.Sprint(value)))
 		case f.In == "query" && many:
 			query[f.Name] = list
 		case f.In == "query":
@@ -257,27 +274,17 @@ func (q *asked) send(ctx context.Context, c *client) (json.RawMessage, error) {
 		}
 	}
 	if len(query) > 0 {
-		path += "?" + query.Encode()
+		r.path += "?" + query.Encode()
 	}
-	r := call{method: q.Method, path: path, mediaType: "application/json"}
-	switch lines, ok := q.body.(io.Reader); {
+	switch lines, ok := other.(io.Reader); {
 	case ok:
 		r.body, r.mediaType = lines, "application/x-ndjson"
-	case q.body != nil || has:
-		if q.body == nil {
-			q.body = body
-		}
-		text, err := json.Marshal(q.body)
+	case other != nil:
+		text, err := json.Marshal(other)
 		if err != nil {
-			return nil, err
+			return r, fmt.Errorf("encode the request for %s: %w", o.OperationID, err)
 		}
-		r.body = bytes.NewReader(text)
-	default:
-		r.mediaType = ""
+		r.body, r.mediaType = bytes.NewReader(text), "application/json"
 	}
-	answer, err := c.send(ctx, r)
-	if q.input != "" && err != nil {
-		return nil, refusedInput(named(q.input), err)
-	}
-	return answer, err
+	return r, nil
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -18,7 +17,6 @@ type ownerNote struct {
 	PID     int    `json:"pid"`
 	Addr    string `json:"addr,omitempty"` // where it answers; empty if it does not
 	Token   string `json:"token,omitempty"`
-	Started string `json:"started,omitempty"`
 	Command string `json:"command,omitempty"`
 	// GivesWay says that it leaves the directory to a server that starts.
 	GivesWay bool `json:"gives_way,omitempty"`
@@ -37,21 +35,15 @@ func (o ownerNote) String() string {
 
 const ownerName = "owner.json"
 
-// writeOwner leaves the note in dir, readable by its user alone. The directory is created if needed.
+// writeOwner leaves the note in dir, readable by its user alone.
 func writeOwner(dir string, o ownerNote) error {
 	b, err := json.Marshal(o)
-	if err = errors.Join(err, os.MkdirAll(dir, 0o700)); err == nil {
-		err = storage.ReplaceFile(filepath.Join(dir, ownerName), append(b, '\n'))
-	}
-	return err
+	return errors.Join(err, storage.ReplaceFile(filepath.Join(dir, ownerName), append(b, '\n')))
 }
 
-// readOwner returns the note, or [storage.ErrNotFound].
+// readOwner returns the note.
 func readOwner(dir string) (o ownerNote, err error) {
 	b, err := os.ReadFile(filepath.Join(dir, ownerName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return o, fmt.Errorf("owner note in %s: %w", dir, storage.ErrNotFound)
-	}
 	if err == nil {
 		err = json.Unmarshal(b, &o)
 	}
@@ -59,12 +51,4 @@ func readOwner(dir string) (o ownerNote, err error) {
 		return ownerNote{}, fmt.Errorf("owner note: %w", err)
 	}
 	return o, nil
-}
-
-// removeOwner takes the note away; none is no error.
-func removeOwner(dir string) error {
-	if err := os.Remove(filepath.Join(dir, ownerName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }

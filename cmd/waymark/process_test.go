@@ -28,7 +28,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/live"
-	"waymark/storage"
 )
 
 // serving is a running server.
@@ -128,7 +127,7 @@ func TestDirectoryInUse(t *testing.T) {
 
 	assert.Zero(t, s.stop(t), s.stderr)
 	_, err = readOwner(dir)
-	assert.ErrorIs(t, err, storage.ErrNotFound, "the owner note must go with the owner")
+	assert.ErrorIs(t, err, fs.ErrNotExist, "the owner note must go with the owner")
 	out, errs, code = waymark(t, "", "next", "--after", "fs:read_file", "--data", dir)
 	require.Zero(t, code, errs)
 	assert.Contains(t, out, "json:parse")

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,7 +29,7 @@ only compares; --verify compares the fresh model with the active one, byte for b
 			a.engineFlags(cmd)
 		},
 		prepare: func(*cobra.Command, []string, *asked) error {
-			if all && a.given("workspace") && a.origins["workspace"] == "" {
+			if all && a.setting("workspace").Origin == "flag" {
 				return usagef("--all is for every workspace, and --workspace for one")
 			}
 			return a.exists()
@@ -49,15 +47,15 @@ func (a *app) rebuild(ctx context.Context, c *client, all bool, how map[string]a
 	var err error
 	list, bar := struct{ Workspaces []string }{[]string{a.workspace}}, a.progress("rebuild", 1000)
 	if all {
-		err = c.read(ctx, "/v1/workspaces", &list)
+		_, err = c.ask(ctx, "list-workspaces", nil, &list)
 	}
 	for _, name := range list.Workspaces {
 		if err != nil {
 			break
 		}
 		c.workspace = name
-		job, body, failed := a.follow(ctx, c, "/v1/rebuild", how, bar)
-		if failed != nil && (!all || ctx.Err() != nil || ownerGone(failed)) {
+		job, body, failed := a.follow(ctx, c, "rebuild", how, bar)
+		if failed != nil && (!all || ctx.Err() != nil) {
 			return failed
 		} else if failed != nil {
 			job.State, job.Error = live.JobFailed, failed.Error()
@@ -100,23 +98,22 @@ func (a *app) showRebuild(workspace string, all bool, job live.Job, body json.Ra
 	case job.State == live.JobRefused:
 		a.printf("the active model stays (model %s)\n--force publishes the new one nevertheless\n", suggest.ShortVersion(job.Version))
 	case job.Verify != nil:
-		return a.renderValue(job.Verify, "", "")
+		return a.show(job.Verify, "", "")
 	}
 	return nil
 }
 
-// follow starts a job and waits for its end. An interrupt cancels it, unless somebody else started it.
-func (a *app) follow(ctx context.Context, c *client, path string, question any, bar *progress) (job live.Job, body json.RawMessage, err error) {
-	began := time.Now()
-	if _, err = c.call(ctx, http.MethodPost, path, question, &job); err != nil {
+// follow starts a job by an operation and waits for its end. An interrupt cancels it, unless somebody else started it.
+func (a *app) follow(ctx context.Context, c *client, start string, fields map[string]any, bar *progress) (job live.Job, body json.RawMessage, err error) {
+	began, cancel := time.Now(), ""
+	if _, err = c.ask(ctx, start, fields, &job); err != nil {
 		return job, nil, err
 	}
-	at := "/v1/jobs/" + url.PathEscape(job.ID)
 	if !job.StartedAt.Before(began) {
-		defer a.abandon(ctx, c, http.MethodDelete, at)
+		cancel = "cancel-job"
 	}
 	defer bar.hide()
-	body, err = watch(ctx, c, at, func(body json.RawMessage) (bool, error) {
+	body, err = a.watch(ctx, c, "get-job", cancel, job.ID, func(body json.RawMessage) (bool, error) {
 		job = live.Job{}
 		err := json.Unmarshal(body, &job)
 		bar.at(int64(job.Progress*1000), job.Phase)

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"slices"
 
 	"waymark/internal/bounded"
+	"waymark/internal/strictjson"
 	"waymark/server"
 )
 
@@ -29,21 +31,40 @@ func refusedInput(name string, err error) error {
 	return err
 }
 
-// openInput opens a file, or standard input for "-".
-func (a *app) openInput(path string, limit int64) (io.ReadCloser, string, error) {
+// named is what an input is called in an error.
+func named(path string) string {
 	if path == "-" {
-		return pastBOM(io.NopCloser(bounded.New(a.ctx, a.in, named(path), limit))), named(path), nil
+		return "standard input"
 	}
-	f, err := bounded.Open(a.ctx, path, limit)
-	if err != nil {
-		return nil, path, err
+	return path
+}
+
+// byteOrderMark is what Windows puts before texts in UTF-8.
+const byteOrderMark = "\uFEFF"
+
+// openInput opens a file, or standard input for "-", after the mark that it may begin with.
+func (a *app) openInput(path string, limit int64) (io.ReadCloser, error) {
+	in := io.NopCloser(bounded.New(a.ctx, a.in, named(path), limit))
+	if path != "-" {
+		f, err := bounded.Open(a.ctx, path, limit)
+		if err != nil {
+			return nil, err
+		}
+		in = f
 	}
-	return pastBOM(f), path, nil
+	r := bufio.NewReader(in)
+	if head, _ := r.Peek(len(byteOrderMark)); string(head) == byteOrderMark {
+		_, _ = r.Discard(len(byteOrderMark))
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{r, in}, nil
 }
 
 // readInput reads a document from a file, or from standard input for "-".
 func (a *app) readInput(path string) ([]byte, error) {
-	in, _, err := a.openInput(path, bounded.Document)
+	in, err := a.openInput(path, bounded.Document)
 	if err != nil {
 		return nil, err
 	}
@@ -56,19 +77,17 @@ func (a *app) readFile(path string) ([]byte, error) {
 	return bounded.ReadFile(a.ctx, path, bounded.Document)
 }
 
-// byteOrderMark is what Windows puts before texts in UTF-8.
-const byteOrderMark = "\uFEFF"
+// jsonInput reads a file, or standard input, that the server will check.
+func (a *app) jsonInput(path string) (json.RawMessage, error) {
+	text, err := a.readInput(path)
+	return text, cmp.Or(err, checkJSON(text, path))
+}
 
-// pastBOM leaves out a mark at the beginning of the input.
-func pastBOM(in io.ReadCloser) io.ReadCloser {
-	r := bufio.NewReader(in)
-	if head, _ := r.Peek(len(byteOrderMark)); string(head) == byteOrderMark {
-		_, _ = r.Discard(len(byteOrderMark))
+func checkJSON(text []byte, path string) error {
+	if err := strictjson.CheckFile(text); err != nil {
+		return rejected{fmt.Errorf("%s is no JSON: %w", named(path), err)}
 	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{r, in}
+	return nil
 }
 
 // jsonLines reads the beginning of the input, and says whether it is one JSON object a line, however long; else it is one

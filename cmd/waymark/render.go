@@ -1,54 +1,32 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tailscale/hujson"
 )
 
-// member is a field of a JSON object, in its order. A value is a []member, a []any, or what encoding/json makes of it.
+// member is a field of an answer. Its value is a [hujson.Literal], a *[hujson.Array] or an *[hujson.Object], because these
+// keep the order of fields.
 type member struct {
 	name  string
-	value any
+	value hujson.ValueTrimmed
 }
 
-// ordered reads a JSON value and keeps the order of fields.
-func ordered(d *json.Decoder) (any, error) {
-	token, err := d.Token()
-	delim, nested := token.(json.Delim)
-	if err != nil || !nested {
-		return token, err
-	}
-	var fields []member
-	list := []any{}
-	for d.More() {
-		var name json.Token
-		if delim == '{' {
-			if name, err = d.Token(); err != nil {
-				return nil, err
-			}
-		}
-		value, err := ordered(d)
-		if err != nil {
-			return nil, err
-		}
-		if delim == '{' {
-			fields = append(fields, member{name.(string), value})
-		} else {
-			list = append(list, value)
+// membersOf are the fields of an object; other values have none.
+func membersOf(value hujson.ValueTrimmed) (all []member) {
+	if object, ok := value.(*hujson.Object); ok {
+		for _, m := range object.Members {
+			all = append(all, member{nameOf(m), m.Value.Value})
 		}
 	}
-	if _, err := d.Token(); err != nil {
-		return nil, err
-	}
-	if delim == '{' {
-		return fields, nil
-	}
-	return list, nil
+	return all
 }
 
 // chosen are fields of an object by their paths, as in dag.tasks, in the order of the paths and under these as names; all
@@ -60,224 +38,189 @@ func chosen(object []member, paths string) (found []member) {
 	for path := range strings.FieldsSeq(paths) {
 		name, rest, nested := strings.Cut(path, ".")
 		for _, m := range object {
-			switch inner, ok := m.value.([]member); {
+			switch {
 			case m.name != name:
-			case nested && ok:
-				for _, within := range chosen(inner, rest) {
+			case !nested:
+				found = append(found, m)
+			default:
+				for _, within := range chosen(membersOf(m.value), rest) {
 					found = append(found, member{name + " " + within.name, within.value})
 				}
-			case nested:
-			default:
-				found = append(found, m)
 			}
 		}
 	}
 	return found
 }
 
-// grid is a list of objects as a table: a column for each field that has a value in any row.
-type grid struct {
-	title   string
-	header  []string
-	rows    []map[string]string
-	inner   []*grid // lists within the objects
-	columns string  // the fields of the objects that are shown; empty: all
-}
-
-// render prints an answer for people: its message, its plain fields, then each list of objects as a table. What such an
-// object holds in lists of its own comes as another table, whose first column is the object. Of the answer fields are
-// shown, of the objects columns, each in this order; empty: all. A list that is the first field comes first: it is the
-// answer. Where that is empty, none says why.
+// render prints an answer for people: its message, its plain fields, then each list of objects as a table. Of the answer
+// fields are shown, of the objects columns, each in this order; empty: all. A list that is the first field comes first: it
+// is the answer. Where that is empty, none says why.
 func (a *app) render(body json.RawMessage, fields, columns string, none ...string) error {
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber()
-	value, err := ordered(d)
+	answer, err := hujson.Parse(body)
 	if err != nil {
 		return fmt.Errorf("the answer is not what this program expects: %w", err)
 	}
-	object, _ := value.([]member)
-	shown, first := slices.Clone(chosen(object, fields)), 0
+	all := membersOf(answer.Value)
+	shown := slices.Clone(chosen(all, fields))
 	var plain []string
-	var grids []*grid
+	var lists []member
+	printed := 0 // of the lists
 	for i := range shown {
 		f := shown[i]
-		switch list, isList := f.value.([]any); {
+		line := text(f.value, math.MaxInt)
+		list, isList := f.value.(*hujson.Array)
+		switch {
 		case f.name == "message":
-			a.printf("%s\n", clean(fmt.Sprint(f.value)))
-		case isList && len(list) == 0 && i == 0:
+			a.printf("%s\n", line)
+		case isList && len(list.Elements) == 0 && i == 0:
 			why := slices.IndexFunc(shown, func(m member) bool { return m.name == "rationale" })
 			if why >= 0 {
-				none, shown[why].value = []string{whole(shown[why].value)}, nil
+				none, shown[why].value = []string{text(shown[why].value, math.MaxInt)}, hujson.Literal("null")
 			}
 			a.printf("%s\n", strings.TrimSuffix("no "+words(f.name)+": "+strings.Join(none, ""), ": "))
-		case isList && len(object) == 1 && cell(list[0]) != "":
-			for _, one := range list {
-				a.printf("%s\n", cell(one))
+		case line != "" && isList && len(all) == 1:
+			for _, one := range list.Elements {
+				a.printf("%s\n", text(one.Value, maxText))
 			}
-		case cell(f.value) != "":
-			plain = append(plain, words(f.name)+": "+whole(f.value))
-		case f.value == nil:
-		default:
-			g := &grid{title: words(f.name), columns: columns}
-			if g.add("", f.value); i == 0 && isList {
-				g.print(a, false, false)
-				first = 1
-				continue
-			}
-			grids = append(grids, g)
+		case line != "":
+			plain = append(plain, words(f.name)+": "+line)
+		case isList && i == 0:
+			a.grid("", rowsOf("", f.value, columns), false)
+			printed = 1
+		case isList || len(membersOf(f.value)) > 0:
+			lists = append(lists, f)
 		}
 	}
-	if first > 0 && len(plain) > 0 {
+	if printed > 0 && len(plain) > 0 {
 		a.printf("\n")
 	}
 	for _, line := range plain {
 		a.printf("%s\n", line)
 	}
-	for i, g := range grids {
-		g.print(a, first+len(plain)+i > 0, first+len(grids) > 1 || len(plain) > 0)
+	for i, f := range lists {
+		title := ""
+		if printed+len(lists) > 1 || len(plain) > 0 {
+			title = words(f.name)
+		}
+		a.grid(title, rowsOf("", f.value, columns), printed+len(plain)+i > 0)
 	}
 	return nil
 }
 
-// renderValue renders what has no HTTP answer behind it.
-func (a *app) renderValue(v any, fields, columns string) error {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return a.render(text, fields, columns)
-}
-
-// renderAnswer prints what has no HTTP answer behind it, as --json wants it or for people.
-func (a *app) renderAnswer(v any) error {
+// show prints what has no HTTP answer behind it, as --json wants it or for people.
+func (a *app) show(v any, fields, columns string) error {
 	if a.json {
 		return a.printValue(v)
 	}
-	return a.renderValue(v, "", "")
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return a.render(body, fields, columns)
 }
 
-// add adds objects: one, those of a list, or those of a map, whose keys are then the first column.
-func (g *grid) add(of string, value any) {
-	switch v := value.(type) {
-	case []any:
-		for _, one := range v {
-			if fields, ok := one.([]member); ok {
-				g.row(of, fields)
+// row is an object in a table, and the object that holds it, if any.
+type row struct {
+	of     string
+	fields []member
+}
+
+// rowsOf are the objects in a value: itself, those of a list, or those of a map, which begin with their keys.
+func rowsOf(of string, value hujson.ValueTrimmed, columns string) (rows []row) {
+	add := func(fields []member) {
+		if fields = chosen(fields, columns); len(fields) > 0 {
+			rows = append(rows, row{of, fields})
+		}
+	}
+	fields := membersOf(value)
+	switch list, isList := value.(*hujson.Array); {
+	case isList:
+		for _, one := range list.Elements {
+			add(membersOf(one.Value))
+		}
+	case slices.ContainsFunc(fields, func(m member) bool { return m.value.Kind() != '{' }):
+		add(fields)
+	default:
+		for _, m := range fields {
+			add(append([]member{{"name", hujson.String(m.name)}}, membersOf(m.value)...))
+		}
+	}
+	return rows
+}
+
+// grid prints objects as a table, with a column for each field that has a value in any of them. What they hold in lists
+// and objects of their own comes as further tables, whose first column is the object.
+func (a *app) grid(title string, rows []row, gap bool) {
+	var header, titles []string
+	cells, inner := make([]map[string]string, len(rows)), map[string][]row{}
+	for i, r := range rows {
+		self := strconv.Itoa(i + 1)
+		if r.fields[0].value.Kind() == '"' {
+			self = text(r.fields[0].value, maxText)
+		}
+		cells[i] = map[string]string{}
+		for _, f := range append([]member{{"of", hujson.String(r.of)}}, r.fields...) {
+			name, cell := words(f.name), text(f.value, maxText)
+			switch cells[i][name] = cell; {
+			case cell == "":
+				if !slices.Contains(titles, name) {
+					titles = append(titles, name)
+				}
+				inner[name] = append(inner[name], rowsOf(self, f.value, "")...)
+			case cell != "false" && !slices.Contains(header, name):
+				header = append(header, name)
 			}
 		}
-	case []member:
-		if !slices.ContainsFunc(v, func(m member) bool { _, object := m.value.([]member); return !object }) {
-			for _, one := range v {
-				g.row(of, append([]member{{"name", one.name}}, one.value.([]member)...))
-			}
-			return
-		}
-		g.row(of, v)
 	}
-}
-
-func (g *grid) row(of string, fields []member) {
-	if fields = chosen(fields, g.columns); len(fields) == 0 {
-		return
-	}
-	row, self := map[string]string{}, strconv.Itoa(len(g.rows)+1)
-	if name, ok := fields[0].value.(string); ok {
-		self = short(name)
-	}
-	g.rows = append(g.rows, row)
-	set := func(name, text string) {
-		if row[name] = text; text != "" && text != "false" && !slices.Contains(g.header, name) {
-			g.header = append(g.header, name)
-		}
-	}
-	set("of", of)
-	for _, f := range fields {
-		text := cell(f.value)
-		if set(words(f.name), text); text != "" || empty(f.value) {
-			continue
-		}
-		i := slices.IndexFunc(g.inner, func(in *grid) bool { return in.title == words(f.name) })
-		if i < 0 {
-			i = len(g.inner)
-			g.inner = append(g.inner, &grid{title: words(f.name)})
-		}
-		g.inner[i].add(self, f.value)
-	}
-}
-
-func (g *grid) print(a *app, gap, titled bool) {
-	if slices.Contains(g.header, "rank") { // without one, an object is out of the ranking
-		rank := func(r map[string]string) int {
-			n, err := strconv.Atoi(r["rank"])
+	if slices.Contains(header, "rank") { // without one, an object is out of the ranking
+		rank := func(cells map[string]string) int {
+			n, err := strconv.Atoi(cells["rank"])
 			if err != nil {
-				return len(g.rows) + 1
+				return len(rows) + 1
 			}
 			return n
 		}
-		slices.SortStableFunc(g.rows, func(x, y map[string]string) int { return cmp.Compare(rank(x), rank(y)) })
+		slices.SortStableFunc(cells, func(x, y map[string]string) int { return cmp.Compare(rank(x), rank(y)) })
 	}
-	if len(g.rows) > 0 && len(g.header) > 0 {
+	if len(header) > 0 {
 		if gap {
 			a.printf("\n")
 		}
-		if titled {
-			a.printf("%s:\n", g.title)
+		if title != "" {
+			a.printf("%s:\n", title)
 		}
-		rows := make([][]string, len(g.rows))
-		for i, r := range g.rows {
-			for _, name := range g.header {
-				rows[i] = append(rows[i], r[name])
+		table := make([][]string, len(cells))
+		for i, c := range cells {
+			for _, name := range header {
+				table[i] = append(table[i], c[name])
 			}
 		}
-		a.table(g.header, rows)
+		a.table(header, table)
 	}
-	for _, in := range g.inner {
-		in.print(a, true, true)
+	for _, title := range titles {
+		a.grid(title, inner[title], true)
 	}
 }
 
-func empty(value any) bool {
-	list, isList := value.([]any)
-	fields, isObject := value.([]member)
-	return value == nil || value == "" || isList && len(list) == 0 || isObject && len(fields) == 0
-}
-
-// whole is a cell alone on its line: its texts are not cut.
-func whole(value any) string {
+// text is a plain value, or a list of plain values, with at most so many characters of each; empty: it is neither, or
+// there is nothing to show.
+func text(value hujson.ValueTrimmed, most int) string {
 	switch v := value.(type) {
-	case string:
-		return clean(v)
-	case []any:
-		all := make([]string, len(v))
-		for i, one := range v {
-			all[i] = whole(one)
+	case hujson.Literal:
+		_, decimals, _ := strings.Cut(string(v), ".")
+		switch kind := v.Kind(); {
+		case kind == 'n':
+			return ""
+		case kind == '0' && (len(decimals) > 4 || strings.ContainsAny(string(v), "eE")):
+			return number(v.Float())
 		}
-		return strings.Join(all, ", ")
-	}
-	return cell(value)
-}
-
-// cell is a plain value, or a list of plain values, as text; empty: it is neither, or there is nothing to show.
-func cell(value any) string {
-	switch v := value.(type) {
-	case string:
-		return short(v)
-	case bool:
-		return strconv.FormatBool(v)
-	case json.Number:
-		if _, decimals, _ := strings.Cut(v.String(), "."); len(decimals) > 4 || strings.ContainsAny(v.String(), "eE") {
-			x, _ := v.Float64()
-			return number(x)
-		}
-		return v.String()
-	case []any:
-		var all []string
-		for _, one := range v {
-			text := cell(one)
-			if text == "" {
+		return truncated(clean(v.String()), most)
+	case *hujson.Array:
+		all := make([]string, len(v.Elements))
+		for i, one := range v.Elements {
+			if all[i] = text(one.Value, most); all[i] == "" {
 				return ""
 			}
-			all = append(all, text)
 		}
 		return strings.Join(all, ", ")
 	}

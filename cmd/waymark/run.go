@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -41,8 +39,8 @@ Calls that nothing says are harmless wait for waymark runs approve. Exits 1 unle
 			a.progressFlag(cmd)
 			a.judgeFlags(cmd)
 		},
-		prepare: func(cmd *cobra.Command, args []string, q *asked) (err error) {
-			if q.fields, err = a.runRequest(args[0]); err != nil {
+		prepare: func(cmd *cobra.Command, args []string, q *asked) error {
+			if err := a.runRequest(args[0], q.fields); err != nil {
 				return err
 			}
 			for flag, field := range map[string]string{"intent": "intent", "dry-run": "dry_run", "approve": "approve"} {
@@ -89,32 +87,30 @@ Calls that nothing says are harmless wait for waymark runs approve. Exits 1 unle
 	})
 }
 
-// runRequest reads what is to be run. What is no file is a capability.
-func (a *app) runRequest(name string) (body map[string]any, err error) {
-	if name != "-" {
-		if _, err := os.Stat(name); errors.Is(err, os.ErrNotExist) {
-			if strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".json") {
-				return nil, err
-			}
-			return map[string]any{"capability": name}, nil
+// runRequest adds what is to be run to the fields of a request. What is no file is a capability.
+func (a *app) runRequest(name string, fields map[string]any) error {
+	if _, err := os.Stat(name); name != "-" && errors.Is(err, os.ErrNotExist) {
+		if strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".json") {
+			return err
 		}
+		fields["capability"] = name
+		return nil
 	}
 	text, err := a.jsonInput(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(text, &fields); err != nil {
-		return nil, usagef("%s is no JSON object", name)
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(text, &given); err != nil {
+		return usagef("%s is no JSON object", name)
 	}
-	if _, bare := fields["tasks"]; bare { // the DAG itself, without what an answer has around it
-		return map[string]any{"dag": text}, nil
+	if _, bare := given["tasks"]; bare { // the DAG itself, without what an answer has around it
+		given = map[string]json.RawMessage{"dag": text}
 	}
-	body = make(map[string]any, len(fields))
-	for k, v := range fields {
-		body[k] = v
+	for name, value := range given {
+		fields[name] = value
 	}
-	return body, nil
+	return nil
 }
 
 // setValues adds what --set gives to the values of a request: TASK.ARGUMENT=VALUE, params.NAME=VALUE or intent=TEXT.
@@ -148,14 +144,11 @@ func setValues(body map[string]any, set []string) error {
 	return nil
 }
 
-func runPath(id, act string) string { return "/v1/runs/" + url.PathEscape(id) + act }
-
 // stayWith waits until a run ends, or waits for a person, and shows it. An interrupt cancels it.
 func (a *app) stayWith(ctx context.Context, c *client, id string) error {
 	var s dagrun.Status
 	bar := a.progress("run", -1)
-	defer a.abandon(ctx, c, http.MethodPost, runPath(id, "/cancel"))
-	body, err := watch(ctx, c, runPath(id, ""), func(body json.RawMessage) (over bool, err error) {
+	body, err := a.watch(ctx, c, "get-run", "cancel-run", id, func(body json.RawMessage) (over bool, err error) {
 		s = dagrun.Status{}
 		err = json.Unmarshal(body, &s)
 		bar.at(int64(s.Done+s.Failed+s.Skipped), string(s.State))
@@ -199,21 +192,22 @@ func showWaiting(w io.Writer, s dagrun.Status, tasks []string) {
 
 // approveRun shows the calls of a run that wait, decides about those, and stays with the run. At a terminal it asks before
 // they are made.
-func (a *app) approveRun(ctx context.Context, c *client, id string, tasks []string, deny bool) error {
+func (a *app) approveRun(ctx context.Context, c *client, q *asked) error {
 	var s dagrun.Status
-	if err := c.read(ctx, runPath(id, ""), &s); err != nil {
+	id, tasks := q.fields["id"].(string), q.fields["nodes"].([]string)
+	if _, err := c.ask(ctx, "get-run", q.fields, &s); err != nil {
 		return err
 	}
 	showWaiting(a.errs, s, tasks)
 	if len(tasks) == 0 {
-		tasks = s.Waiting // and no other that waits meanwhile
+		q.fields["nodes"] = s.Waiting // and no other that waits meanwhile
 	}
-	if !deny && len(s.Waiting) > 0 && isTerminal(a.in) {
+	if q.fields["deny"] != true && len(s.Waiting) > 0 && isTerminal(a.in) {
 		if err := a.confirm("Make these calls?"); err != nil {
 			return err
 		}
 	}
-	if _, err := c.call(ctx, http.MethodPost, runPath(id, "/approve"), map[string]any{"nodes": tasks, "deny": deny}, nil); err != nil {
+	if _, err := q.send(ctx, c); err != nil {
 		return err
 	}
 	return a.stayWith(ctx, c, id)
@@ -230,21 +224,16 @@ func (a *app) showRun(body json.RawMessage) error {
 }
 
 func (a *app) runsCommand() *cobra.Command {
-	var deny bool
 	show := func(a *app, _ *asked, body json.RawMessage) error { return a.showRun(body) }
 	return group("runs", "List, show, approve and cancel runs",
 		a.of(operation{id: "list-runs", use: "list", flags: "state"}),
 		a.of(operation{id: "get-run", use: "show RUN", args: "id", show: show}),
 		a.of(operation{id: "approve-run", use: "approve RUN [TASK...]", short: "Let tasks that wait go on, all of them if none is named, and stay with the run",
-			more: func(cmd *cobra.Command) {
-				cmd.Flags().BoolVar(&deny, "deny", false, "fail them instead")
-			},
+			flags: "deny",
 			prepare: func(_ *cobra.Command, args []string, q *asked) error {
 				q.fields["id"], q.fields["nodes"] = args[0], args[1:]
 				return nil
 			},
-			follow: func(ctx context.Context, c *client, q *asked) error {
-				return a.approveRun(ctx, c, q.fields["id"].(string), q.fields["nodes"].([]string), deny)
-			}}),
+			follow: a.approveRun}),
 		a.of(operation{id: "cancel-run", use: "cancel RUN", args: "id", show: show}))
 }

@@ -57,18 +57,9 @@ func TestRunTakesADAGAnswer(t *testing.T) {
 
 	out, errs, _ := waymark(t, answer, "run", "-", "--dry-run", "--json", "--data", data)
 	assert.NotContains(t, out+errs, "unknown field")
-	for _, tt := range []struct{ old, new string }{
-		{`"confidence":`, `"bogus":1,"confidence":`},
-		{`"tasks":`, `"bogus":1,"tasks":`},
-		{`"slot":`, `"bogus":1,"slot":`},
-		{`"density":`, `"bogus":1,"density":`},
-	} {
-		bad := strings.Replace(answer, tt.old, tt.new, 1)
-		require.NotEqual(t, answer, bad, "%s in %s", tt.old, answer)
-		_, errs, code := waymark(t, bad, "run", "-", "--dry-run", "--data", data)
-		assert.Equal(t, 1, code, errs)
-		assert.Contains(t, errs, `unknown field "bogus"`)
-	}
+	_, errs, code = waymark(t, strings.Replace(answer, `"tasks":`, `"bogus":1,"tasks":`, 1), "run", "-", "--dry-run", "--data", data)
+	assert.Equal(t, 1, code, errs)
+	assert.Contains(t, errs, `unknown field "bogus"`)
 }
 
 // Whoever approves sees tool, server and arguments, without secrets and hidden characters.

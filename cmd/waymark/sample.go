@@ -10,7 +10,7 @@ import (
 )
 
 // bundledSample records what the import of the folder does, source and all: equal logs give equal models.
-var bundledSample = importInput{Path: "sample", Format: "dataset", source: "import:dataset", folder: true,
+var bundledSample = importInput{Path: "sample", Format: "dataset", folder: true,
 	open: func(ctx context.Context, o ingest.Options) iter.Seq2[ingest.Item, error] {
 		return ingest.ReadFS(ctx, sample.Files(), o)
 	}}
@@ -18,7 +18,7 @@ var bundledSample = importInput{Path: "sample", Format: "dataset", source: "impo
 // fillSample imports the sample into an empty workspace.
 func (a *app) fillSample(ctx context.Context, c *client) error {
 	var stats suggest.Stats
-	if err := c.read(ctx, "/v1/stats", &stats); err != nil {
+	if _, err := c.ask(ctx, "stats", nil, &stats); err != nil {
 		return err
 	}
 	if n := stats.Tools + stats.ObservedTools + stats.Capabilities + stats.Episodes; n > 0 {
@@ -33,5 +33,5 @@ func (a *app) fillSample(ctx context.Context, c *client) error {
 	if err := im.send(ctx, c, im.report.Inputs); err != nil {
 		return err
 	}
-	return im.print()
+	return im.print(nil)
 }

@@ -3,16 +3,11 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"waymark/internal/bounded"
-	"waymark/internal/strictjson"
 )
 
 // scoreKinds are the scorers with a rubric of the program.
@@ -32,89 +27,35 @@ of the dimensions; totals that come with them are compared and never used.`,
 			if err != nil {
 				return err
 			}
-			if a.judge.BaseURL != "" {
-				input = withJudge(input)
+			var fields map[string]json.RawMessage
+			object := json.Unmarshal(input, &fields) == nil && fields != nil // else the server says what is wrong
+			q.fields["scorer"], q.input, q.body = args[0], args[1], input
+			if object && a.judge.BaseURL != "" && fields["judge"] == nil && unscored(fields) {
+				fields["judge"], q.body = json.RawMessage("{}"), fields
 			}
-			q.fields["scorer"], q.input = args[0], args[1]
-			if !slices.Contains(scoreKinds, args[0]) {
-				q.fields["scorer"] = "custom"
-				input, err = a.withRubric(args[0], input)
+			if slices.Contains(scoreKinds, args[0]) {
+				return nil
 			}
-			q.body = input
+			source, err := a.readFile(args[0])
+			if errors.Is(err, os.ErrNotExist) {
+				return usagef("%s is neither a rubric (%s) nor a file", args[0], strings.Join(scoreKinds, ", "))
+			}
+			if q.fields["scorer"] = "custom"; object && err == nil {
+				fields["source"], err = json.Marshal(string(source))
+				q.body = fields
+			}
 			return err
 		},
 	})
 }
 
-// named is what an input is called in an error.
-func named(name string) string {
-	if name == "-" {
-		return "standard input"
-	}
-	return name
-}
-
-// withJudge asks for a judge where one is configured and the input has things without scores, or answers without
-// reviews, and says nothing of a judge itself. Other input stays as it is; the server checks it.
-func withJudge(input json.RawMessage) json.RawMessage {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(input, &fields) != nil || fields["judge"] != nil {
-		return input
-	}
-	unscored := (fields["responses"] != nil || fields["question"] != nil) && fields["reviews"] == nil
+// unscored reports whether an input has things without scores, or answers without reviews, which a judge may give.
+func unscored(fields map[string]json.RawMessage) bool {
 	for _, list := range []string{"hypotheses", "items"} {
 		var things []map[string]json.RawMessage
-		if json.Unmarshal(fields[list], &things) == nil {
-			unscored = unscored || slices.ContainsFunc(things, func(t map[string]json.RawMessage) bool { return t["scores"] == nil })
+		if json.Unmarshal(fields[list], &things) == nil && slices.ContainsFunc(things, func(t map[string]json.RawMessage) bool { return t["scores"] == nil }) {
+			return true
 		}
 	}
-	if !unscored {
-		return input
-	}
-	fields["judge"] = json.RawMessage("{}")
-	out, err := json.Marshal(fields)
-	if err != nil {
-		return input
-	}
-	return out
-}
-
-// withRubric puts the text of a rubric file into the input.
-func (a *app) withRubric(file string, input json.RawMessage) (json.RawMessage, error) {
-	source, err := a.readFile(file)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, usagef("%s is neither a rubric (%s) nor a file", file, strings.Join(scoreKinds, ", "))
-	}
-	if err != nil {
-		return nil, err
-	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(input, &fields) != nil {
-		return nil, rejected{errors.New("the input is no JSON object")}
-	}
-	if fields["source"], err = json.Marshal(string(source)); err != nil {
-		return nil, err
-	}
-	return json.Marshal(fields)
-}
-
-// jsonInput reads a file, or standard input, that the server will check.
-func (a *app) jsonInput(name string) (json.RawMessage, error) {
-	in, name, err := a.openInput(name, bounded.Document)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	return jsonValue(in, name)
-}
-
-// jsonValue reads one JSON value.
-func jsonValue(in io.Reader, name string) (json.RawMessage, error) {
-	text, err := io.ReadAll(in)
-	if err == nil {
-		if err = strictjson.CheckFile(text); err != nil {
-			err = rejected{fmt.Errorf("%s is no JSON: %w", name, err)}
-		}
-	}
-	return text, err
+	return (fields["responses"] != nil || fields["question"] != nil) && fields["reviews"] == nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"os/signal"
@@ -100,7 +99,7 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool) (err error) 
 
 	c = h.client(a.workspace)
 	var list struct{ Keys []any }
-	if err := c.read(ctx, "/v1/keys", &list); err != nil {
+	if _, err := c.ask(ctx, "list-keys", nil, &list); err != nil {
 		return err
 	}
 	if who.requireKey && len(list.Keys) == 0 { // nobody could be let in
@@ -167,7 +166,7 @@ func localAddr(a *net.TCPAddr) string {
 // --json the link goes to a terminal only: what keeps the output may be read by others.
 func (a *app) welcome(ctx context.Context, c *client, dir, base string, requireKey bool) error {
 	var made struct{ Path string }
-	if _, err := c.call(ctx, http.MethodPost, "/v1/sign-in-links", nil, &made); err != nil {
+	if _, err := c.ask(ctx, "create-sign-in-link", nil, &made); err != nil {
 		return err
 	}
 	if a.json {

@@ -58,7 +58,7 @@ func (a *app) loadSettings(cmd *cobra.Command) error {
 	if err != nil {
 		return usagef("settings file %s: %w", path, err)
 	}
-	a.origins, a.settings = map[string]string{}, shownSettings{File: path, Exists: isFile(path)}
+	a.settings = shownSettings{File: path, Exists: isFile(path)}
 	for _, name := range settings {
 		f, known := cmd.Flags().Lookup(name), findFlag(cmd.Root(), name)
 		value, inFile := file[name]
@@ -68,20 +68,20 @@ func (a *app) loadSettings(cmd *cobra.Command) error {
 		case f != nil && f.Changed:
 			s = setting{name, f.Value.String(), "flag", "--" + name}
 		case given != "": // empty is unset, as with XDG_* and most others
-			s, value, a.origins[name] = setting{name, given, "environment", variable}, given, variable
+			s, value = setting{name, given, "environment", variable}, given
 		case inFile:
-			s, a.origins[name] = setting{name, fmt.Sprint(value), "file", path}, "settings file "+path+": "+name
+			s = setting{name, fmt.Sprint(value), "file", path}
 		}
 		s.Value = storage.Name(s.Value) // an address may have a password
 		a.settings.Settings = append(a.settings.Settings, s)
 		if f == nil && slices.Contains(everywhere, name) {
 			f = known
 		}
-		if f == nil || a.origins[name] == "" {
+		if f == nil || s.From == "" || s.Origin == "flag" {
 			continue
 		}
 		if err := setFlag(f, value); err != nil {
-			return usagef("%s: %w", a.origins[name], badValue(err))
+			return usagef("%s: %w", a.flagName(name), badValue(err))
 		}
 		f.Changed = true
 	}
@@ -106,8 +106,19 @@ func variableOf(name string) string {
 	return "WAYMARK_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
+// setting is one of the settings, by its name.
+func (a *app) setting(name string) (s setting) {
+	if i := slices.IndexFunc(a.settings.Settings, func(s setting) bool { return s.Name == name }); i >= 0 {
+		s = a.settings.Settings[i]
+	}
+	return s
+}
+
 // flagName is what the user wrote to set a flag: the flag itself, an environment variable or a line of a file.
-func (a *app) flagName(name string) string { return cmp.Or(a.origins[name], "--"+name) }
+func (a *app) flagName(name string) string {
+	s := a.setting(name)
+	return map[string]string{"environment": s.From, "file": "settings file " + s.From + ": " + name, "flag": s.From, "default": "--" + name}[s.Origin]
+}
 
 // findFlag is the first flag of a name in the tree of commands.
 func findFlag(cmd *cobra.Command, name string) *pflag.Flag {

@@ -53,9 +53,6 @@ func clean(s string) string {
 	}, s)
 }
 
-// short is clean text of at most maxText characters.
-func short(s string) string { return truncated(clean(s), maxText) }
-
 func truncated(s string, most int) string {
 	if r := []rune(s); len(r) > most {
 		s = string(r[:most-1]) + "…"

@@ -22,8 +22,8 @@ func TestCleanTakesWhatSteersATerminal(t *testing.T) {
 	} {
 		assert.Equal(t, tt.want, clean(tt.in))
 	}
-	assert.Equal(t, strings.Repeat("é", maxText-1)+"…", short(strings.Repeat("é", 500)))
-	assert.Equal(t, strings.Repeat("é", maxText), short(strings.Repeat("é", maxText)))
+	assert.Equal(t, strings.Repeat("é", maxText-1)+"…", truncated(clean(strings.Repeat("é", 500)), maxText))
+	assert.Equal(t, strings.Repeat("é", maxText), truncated(clean(strings.Repeat("é", maxText)), maxText))
 }
 
 // Every form in which episodes may come is known by its beginning, and comes through whole.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -21,8 +22,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"waymark/storage"
 )
 
 // hostWindow is a window of a host: a waymark mcp that records and asks without a pause.
@@ -186,7 +185,7 @@ func TestWindowsOutliveEachOther(t *testing.T) {
 	}
 	w.check(t, dir)
 	_, err := readOwner(dir)
-	assert.ErrorIs(t, err, storage.ErrNotFound, "the last window takes the note along")
+	assert.ErrorIs(t, err, fs.ErrNotExist, "the last window takes the note along")
 }
 
 // A server takes the data directory over from the windows that share it, and they go on when it ends, in whatever way.
