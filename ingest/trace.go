@@ -11,7 +11,6 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/ingest/hook"
-	"waymark/internal/plural"
 )
 
 // A trace is what some recorder saw of an agent. Whatever its format, it says three things, and each
@@ -305,7 +304,7 @@ func (c *cut) close(th *thread) {
 	case th.t.begun[first] && !th.again:
 		it.Episode, it.Duplicate = nil, true
 	case c.problem != nil:
-		it.drop(fmt.Sprintf("episode %q of %s: %s", e.ID, plural.Of(len(e.Steps), "step"), c.problem))
+		it.drop(fmt.Sprintf("episode %q of %s: %s", e.ID, catalog.Plural(len(e.Steps), "step"), c.problem))
 	}
 	th.t.begun[first] = true
 	th.t.emit(it)

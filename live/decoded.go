@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"waymark/internal/parallel"
+	"waymark/internal/numeric"
 	"waymark/storage"
 )
 
@@ -95,7 +95,7 @@ func decoded(ctx context.Context, log reader, after, upTo uint64) iter.Seq2[deco
 func (b *batch) decode() {
 	errs := make([]error, len(b.raw))
 	b.events = make([]decodedEvent, len(b.raw))
-	parallel.Each(len(b.raw), func(i int) { b.events[i], errs[i] = decodeEvent(b.raw[i]) })
+	numeric.Each(len(b.raw), func(i int) { b.events[i], errs[i] = decodeEvent(b.raw[i]) })
 	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
 		b.events, b.err = b.events[:i], errs[i]
 	}

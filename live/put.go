@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"waymark/catalog"
-	"waymark/catalog/inspect"
 	"waymark/storage"
 	"waymark/suggest/history"
 )
@@ -55,7 +54,7 @@ func (e *Engine) putTools(ctx context.Context, tools []catalog.Tool, by Trust, r
 			return t.ID, fmt.Errorf("tool %q is an alias of %q: undo that rule first", t.ID, now)
 		}
 		return t.ID, nil
-	}, (*history.State).Tool, inspect.OfTool})
+	}, (*history.State).Tool, catalog.EntryOfTool})
 }
 
 // PutCapabilities adds capabilities to the catalog or replaces them, as [Engine.PutTools] does for tools.
@@ -86,7 +85,7 @@ func (e *Engine) putCapabilities(ctx context.Context, caps []catalog.Capability,
 			c.Tasks[i].Tool = id
 		}
 		return c.ID, nil
-	}, (*history.State).Capability, inspect.OfCapability})
+	}, (*history.State).Capability, catalog.EntryOfCapability})
 }
 
 // putting is how one kind of entry is put.
@@ -95,7 +94,7 @@ type putting[T any] struct {
 	noun    catalog.Kind
 	check   func(*history.State, *T) (id string, err error) // normalises it
 	current func(*history.State, string) (T, bool)
-	entry   func(*T) *inspect.Entry // as it was sent
+	entry   func(*T) *catalog.Entry // as it was sent
 }
 
 // candidate is one entry of a request that may be stored.
@@ -105,7 +104,7 @@ type candidate struct {
 	line    int
 	payload []byte
 	value   any
-	entry   *inspect.Entry // as the checks see it: its texts as they were sent
+	entry   *catalog.Entry // as the checks see it: its texts as they were sent
 	print   catalog.Fingerprint
 	changed []string         // parts of the contract, of that which was approved
 	was     []byte           // the tool as it was approved, if it was

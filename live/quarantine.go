@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"waymark/catalog"
-	"waymark/catalog/inspect"
 	"waymark/storage"
 	"waymark/suggest"
 )
@@ -254,9 +253,9 @@ func (e *Engine) Release(ctx context.Context, id, fingerprint string) (err error
 func (e *Engine) Withheld(id string) (suggest.Exclusion, bool) { return e.withheld().Of(id) }
 
 // known is what the checks compare entries with. It lives in the writer, from the first entry put on.
-func (w *writer) knownEntries() *inspect.Catalog {
+func (w *writer) knownEntries() *catalog.Inspector {
 	if w.known == nil {
-		w.known = inspect.NewCatalog()
+		w.known = catalog.NewInspector()
 		for _, t := range w.state.Tools() {
 			if row, known := w.quarantine.row(t.ID); !known || row.Removed {
 				w.known.Add(t.ID, t.Server, t.Name)
@@ -277,11 +276,11 @@ func (w *writer) review(one *candidate, by Trust) (*Flagged, error) {
 	if w.opts.Connected != nil {
 		known.Connected(w.opts.Connected(w.name))
 	}
-	for _, f := range known.Entry(one.entry) {
+	for _, f := range known.Inspect(one.entry) {
 		switch {
-		case f.Severity == inspect.Refuse:
+		case f.Refuse:
 			return nil, fmt.Errorf("%s %q: %s", one.kind, catalog.Cut(one.id, 160), f.Detail)
-		case f.Severity == inspect.Quarantine && by < Approver:
+		case by < Approver:
 			flag.Quarantined = true
 		}
 		flag.Flags = append(flag.Flags, f.Detail)

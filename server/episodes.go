@@ -19,7 +19,6 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/ingest"
-	"waymark/internal/plural"
 	"waymark/internal/strictjson"
 	"waymark/live"
 	"waymark/server/internal/api"
@@ -88,7 +87,7 @@ func (s *Server) recordTool(ctx context.Context, q *question[episodic.Episode]) 
 	if out.Duplicates > 0 {
 		return out, catalog.ShownID(out.ID) + " was recorded before; nothing changed.", nil
 	}
-	return out, fmt.Sprintf("Recorded %s as %s.", plural.Of(len(episode.Steps), "step"), catalog.ShownID(out.ID)), nil
+	return out, fmt.Sprintf("Recorded %s as %s.", catalog.Plural(len(episode.Steps), "step"), catalog.ShownID(out.ID)), nil
 }
 
 func (s *Server) record(ctx context.Context, in *api.RawInput) (none recordResult, err error) {

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/internal/bounded"
-	"waymark/internal/pause"
 )
 
 // confirm asks the person at the terminal. Where nobody sits at one, --yes is the answer.
@@ -46,7 +45,7 @@ func watch(ctx context.Context, c *client, path string, see func(json.RawMessage
 		if over, err := see(body); over || err != nil {
 			return body, err
 		}
-		if !pause.For(ctx, wait) {
+		if !bounded.Wait(ctx, wait) {
 			return nil, ctx.Err()
 		}
 	}

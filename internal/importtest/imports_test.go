@@ -58,7 +58,7 @@ var imports = map[string][]string{
 	"server/page": nil,
 
 	// Hosts wait for the hook, so it links next to nothing.
-	"cmd/waymark-hook": {"ingest/hook", "internal/datadir"},
+	"cmd/waymark-hook": {"ingest/hook"},
 }
 
 // rims are the packages of others that stay at one place: whoever wants to replace them has one folder,

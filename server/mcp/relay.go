@@ -19,7 +19,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"waymark/internal/bounded"
-	"waymark/internal/pause"
 	"waymark/server/internal/api"
 )
 
@@ -295,7 +294,7 @@ func (r *relay) call(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Respons
 		}
 		switch {
 		case again:
-			pause.For(ctx, ownerPause) // the owner may still be about to end
+			bounded.Wait(ctx, ownerPause) // the owner may still be about to end
 		case sent != "":
 			return failure(req.ID, codeRefused, "the waymark process that had the data directory ended or stopped answering during this call, "+
 				"so it is unknown whether it was carried out; another takes over: ask again if doing it twice does no harm")

@@ -18,7 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"waymark/internal/pause"
+	"waymark/internal/bounded"
 )
 
 // session is the MCP session of a [relay] with one owner, over HTTP.
@@ -80,7 +80,7 @@ func (r *relay) connect(ctx context.Context, lost *session) (_ *session, err err
 	}
 	if err != nil {
 		s.end()
-		pause.For(ctx, ownerPause) // nobody else finds one meanwhile
+		bounded.Wait(ctx, ownerPause) // nobody else finds one meanwhile
 		return nil, lostError{err, false}
 	}
 	r.mu.Lock()
@@ -137,13 +137,13 @@ func (r *relay) events(s *session) {
 		switch {
 		case err == nil:
 			_, _ = r.messages(s, resp)
-			pause.For(s.ctx, ownerPause)
+			bounded.Wait(s.ctx, ownerPause)
 		case errors.As(err, new(lostError)): // connect changes nothing if a call has replaced the session
 			for err != nil && r.ctx.Err() == nil {
 				_, err = r.connect(r.ctx, s)
 			}
 		default: // refused, for now
-			pause.For(s.ctx, time.Second)
+			bounded.Wait(s.ctx, time.Second)
 		}
 	}
 }
@@ -235,7 +235,7 @@ func (r *relay) send(ctx context.Context, s *session, method string, msg jsonrpc
 		return nil, lostError{err, resp.StatusCode != http.StatusUnauthorized && problem.Detail != Draining}
 	case resp.StatusCode == http.StatusNotFound && kind == "text/plain": // the session has ended
 		return nil, lostError{err, false}
-	case resp.StatusCode == http.StatusServiceUnavailable && limited && pause.For(ctx, busyPause):
+	case resp.StatusCode == http.StatusServiceUnavailable && limited && bounded.Wait(ctx, busyPause):
 		return r.send(ctx, s, method, msg)
 	}
 	return nil, err

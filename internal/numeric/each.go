@@ -1,5 +1,4 @@
-// Package parallel calls a function for every number of a range, on all processors.
-package parallel
+package numeric
 
 import (
 	"runtime"
