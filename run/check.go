@@ -276,7 +276,7 @@ func (c *checker) scope(sc scope, tasks []catalog.Task, output json.RawMessage) 
 		unsound = !c.link(s, &c.plan.nodes[i], compile) || unsound
 	}
 	if len(output) > 0 {
-		v, err := compile.value(output, 0)
+		v, err := compile.value(output)
 		if err != nil {
 			c.wrong(strings.TrimSuffix(s.prefix, "/"), "output", "%s", err)
 		} else {
@@ -393,19 +393,14 @@ func (c *checker) link(s *scope, n *node, compile compiler) (sound bool) {
 		c.wrong(n.path, "timeout_ms", "is %d, must be 0 to %d", n.task.TimeoutMS, maxTimeout/time.Millisecond)
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.task.Arguments)) {
-		v, err := compile.value(n.task.Arguments[name], 0)
+		v, err := compile.value(n.task.Arguments[name])
 		if err != nil {
 			wrong(name, "%s", err)
 			continue
 		}
-		v.each(func(v *value) {
-			switch {
-			case v.expr != nil:
-				depend(name, v.expr.tasks...)
-			case v.from.from == fromTask:
-				depend(name, c.plan.nodes[s.nodes[v.from.task]].id)
-			}
-		})
+		for _, read := range v.reads {
+			depend(name, tasksOf(read)...)
+		}
 		n.args = append(n.args, argument{name: name, path: []string{name}, value: v})
 	}
 	slices.Sort(n.deps)

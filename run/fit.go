@@ -47,24 +47,20 @@ func (c *checker) types(s *scope, n *node) {
 			c.wrong(n.path, a.name, "%s takes no such argument; it takes %s", n.tool.ID, list(in.Names()))
 			continue
 		}
+		from, _ := a.value.tree.(*reference)
 		switch {
-		case a.required && c.ofHost(s, a.value.from):
-			at := c.plan.nodes[s.nodes[a.value.from.task]].path
+		case a.required && from != nil && from.from == fromTask && c.plan.nodes[s.nodes[from.task]].kind == KindHost:
+			at := c.plan.nodes[s.nodes[from.task]].path
 			detail := "takes a result of " + at + ", which the host carries out itself"
 			c.missing(s, Problem{Task: n.path, Argument: a.name, Detail: detail}, Open{n.id, a.name, n.tool.ID, shown(want)})
-		case a.value.from != nil:
-			c.reference(s, n.path, a.name, a.value.from, want)
-		case a.value.isLiteral():
+		case from != nil:
+			c.reference(s, n.path, a.name, from, want)
+		case len(a.value.reads) == 0:
 			c.literal(n, a)
 		default:
 			c.inner(s, n.path, a.name, a.value)
 		}
 	}
-}
-
-// ofHost reports whether a reference is to the result of a task that the host carries out.
-func (c *checker) ofHost(s *scope, r *reference) bool {
-	return r != nil && r.from == fromTask && c.plan.nodes[s.nodes[r.task]].kind == KindHost
 }
 
 // place is where an argument stands: a name with dots may mean a member of an object, as plans write it.
@@ -102,11 +98,11 @@ func (c *checker) literal(n *node, a *argument) {
 
 // inner checks the references within an argument.
 func (c *checker) inner(s *scope, path, argument string, v *value) {
-	v.each(func(v *value) {
-		if v.from != nil {
-			c.reference(s, path, argument, v.from, catalog.Schema{})
+	for _, read := range v.reads {
+		if from, ok := read.(*reference); ok {
+			c.reference(s, path, argument, from, catalog.Schema{})
 		}
-	})
+	}
 }
 
 // reference checks where a value comes from, and that it can be what is wanted.
@@ -163,14 +159,11 @@ func (c *checker) reference(s *scope, path, argument string, r *reference, want 
 
 func (c *checker) outputTypes(s *scope) {
 	c.inner(s, strings.TrimSuffix(s.prefix, "/"), "output", s.output)
-	s.output.each(func(v *value) {
-		if v.expr == nil {
-			return
-		}
-		for _, id := range v.expr.tasks {
+	for _, read := range s.output.reads {
+		for _, id := range tasksOf(read) {
 			if _, ok := s.byID[id]; !ok {
 				c.wrong(strings.TrimSuffix(s.prefix, "/"), "output", "there is no task %q", id)
 			}
 		}
-	})
+	}
 }
