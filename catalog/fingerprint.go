@@ -41,19 +41,6 @@ func (t *Tool) Fingerprint() Fingerprint {
 // String is "sha256:" and 64 hexadecimal digits.
 func (f Fingerprint) String() string { return "sha256:" + hex.EncodeToString(f[:]) }
 
-func (f Fingerprint) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
-
-func (f *Fingerprint) UnmarshalText(text []byte) error {
-	digits, ok := bytes.CutPrefix(text, []byte("sha256:"))
-	if !ok || len(digits) != 2*len(f) {
-		return fmt.Errorf("fingerprint %.80q: want sha256: and 64 hexadecimal digits", text)
-	}
-	if _, err := hex.Decode(f[:], digits); err != nil {
-		return fmt.Errorf("fingerprint %.80q: %w", text, err)
-	}
-	return nil
-}
-
 // Canonical writes a JSON Schema in one form for all its orderings and spellings: no space, keys
 // sorted, numbers normalised (1, 1.0 and 10e-1 are one number), and the lists whose order JSON Schema
 // gives no meaning (required, enum, type, dependentRequired) sorted. Lists inside default, const,
