@@ -41,12 +41,11 @@ func (r *Run) work(i int, s Node, arguments json.RawMessage, after []string) (en
 		end.status.State, end.status.ErrorKind, end.status.Error = NodeFailed, result.Failure, result.Message
 	default:
 		end.status.State, end.status.Unvalidated, end.status.Unrecorded, end.status.Misfit = NodeDone, result.Unvalidated, result.Unrecorded, result.Misfit
-		end.result = resultOf(result)
-		if long := r.tooLong(end.result); long != "" {
-			end.result, end.status.State, end.status.ErrorKind = nil, NodeFailed, FailedTool
+		end.status.Result = resultOf(result)
+		if long := r.tooLong(end.status.Result); long != "" {
+			end.status.Result, end.status.State, end.status.ErrorKind = nil, NodeFailed, FailedTool
 			end.status.Error = "it was done, but " + long
 		}
-		end.status.Result = end.result
 	}
 	end.broken = r.opts.Journal.Ended(durable, r.id, end.status)
 	return end
@@ -112,7 +111,7 @@ func (r *Run) compute(i int, s Node, arguments json.RawMessage) nodeEnd {
 		return nodeEnd{node: i, status: s}
 	}
 	s.State, s.Result = NodeDone, v
-	return nodeEnd{node: i, status: s, result: v}
+	return nodeEnd{node: i, status: s}
 }
 
 // resultOf is what other nodes see of a call: the structured content, else the text, as JSON if it is an
