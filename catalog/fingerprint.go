@@ -47,10 +47,8 @@ func (f Fingerprint) String() string { return "sha256:" + hex.EncodeToString(f[:
 // examples and enum are values and keep their order. Nothing and null are empty; what is not JSON, or
 // has a key twice, of which readers believe different ones, is itself.
 func Canonical(schema json.RawMessage) []byte {
-	d := json.NewDecoder(bytes.NewReader(schema))
-	d.UseNumber()
-	var v any
-	if !jsontext.Value(schema).IsValid() || d.Decode(&v) != nil {
+	v, err := Decode(schema)
+	if err != nil || !jsontext.Value(schema).IsValid() {
 		return bytes.Clone(bytes.TrimSpace(schema))
 	}
 	if v == nil {

@@ -87,7 +87,7 @@ func (in *Inspector) Inspect(e *Entry) (found []Finding) {
 // textsIn lists the names and texts in a JSON value, sorted, and reports whether a schema refers to another document. Regular
 // expressions may name control characters.
 func textsIn(data json.RawMessage) (all []string, refers bool) {
-	v, err := decodeNumbers(data)
+	v, err := Decode(data)
 	if err != nil {
 		return nil, false
 	}

@@ -206,10 +206,7 @@ func (c *checker) root(q Request) {
 	}
 	tasks := def.Tasks
 	if len(tasks) == 0 { // one call, of the script or of what carries it out
-		task := catalog.Task{ID: "run", Tool: q.Capability, Arguments: map[string]json.RawMessage{}}
-		for name, v := range object {
-			task.Arguments[name], _ = json.Marshal(map[string]json.RawMessage{"$value": v}) // valid JSON: cannot fail
-		}
+		task := catalog.Task{ID: "run", Tool: q.Capability, Arguments: literally(object)}
 		c.scope(scope{owner: -1, given: params}, []catalog.Task{task}, nil)
 		return
 	}

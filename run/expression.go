@@ -295,19 +295,15 @@ type value struct {
 type compiler map[string]int
 
 func (c compiler) value(raw json.RawMessage) (*value, error) {
-	if !json.Valid(raw) {
+	tree, err := catalog.Decode(raw)
+	switch {
+	case err != nil:
 		return nil, errors.New("is no JSON")
-	}
-	if !bytes.ContainsRune(raw, '$') && !bytes.Contains(raw, []byte(`\u0024`)) {
+	case !bytes.ContainsRune(raw, '$') && !bytes.Contains(raw, []byte(`\u0024`)):
 		return &value{tree: raw}, nil
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
 	v := &value{}
-	err := d.Decode(&v.tree)
-	if err == nil {
-		v.tree, err = c.within(v.tree, &v.reads)
-	}
+	v.tree, err = c.within(tree, &v.reads)
 	return v, err
 }
 

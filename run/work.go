@@ -9,6 +9,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"waymark/catalog"
 )
 
 // work carries out one node: says that it begins, calls, and says how it ended.
@@ -146,12 +148,7 @@ func resultOf(r Result) json.RawMessage {
 
 // decode reads JSON for an expression: whole numbers stay whole.
 func decode(raw json.RawMessage) any {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return nil
-	}
+	v, _ := catalog.Decode(raw) // what is no JSON is nil
 	return plainNumbers(v)
 }
 
