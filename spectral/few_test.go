@@ -71,20 +71,3 @@ func TestFewCapabilitiesWithStrayUses(t *testing.T) {
 		assert.Greater(t, sum/seeds, .93, "%d groups", groups)
 	}
 }
-
-// The most that trying every k costs: 64 capabilities, each tool in two of them at random.
-func BenchmarkClusterFewCapabilities(b *testing.B) {
-	const tools, capabilities = 2000, 63
-	r := rand.New(rand.NewPCG(1, 1))
-	var entries []numeric.Entry
-	for row := range int32(tools) {
-		for range 2 {
-			entries = append(entries, numeric.Entry{Row: row, Col: int32(r.IntN(capabilities)), Weight: 1})
-		}
-	}
-	H, err := numeric.NewMatrix(tools, capabilities, entries)
-	require.NoError(b, err)
-	for b.Loop() {
-		cluster(b, H, spectral.Options{})
-	}
-}

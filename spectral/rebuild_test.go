@@ -117,35 +117,3 @@ func TestLargeResultsAreTheSameBytesOnAnyNumberOfThreads(t *testing.T) {
 		require.Equal(t, want, cluster(t, H, o))
 	}
 }
-
-// Tools in no capability stand anywhere among 6,000 and change nothing.
-func TestIsolatedRowsChangeNothingInALargeMatrix(t *testing.T) {
-	H, _, _ := planted(t, 6000, 3000, 8, 2)
-	r := rand.New(rand.NewPCG(1, 1))
-	wider := H
-	wider.Start = []int32{0}
-	var place []int
-	for i := range H.Rows {
-		for r.IntN(3) == 0 {
-			wider.Start = append(wider.Start, H.Start[i])
-		}
-		place = append(place, len(wider.Start)-1)
-		wider.Start = append(wider.Start, H.Start[i+1])
-	}
-	wider.Rows = len(wider.Start) - 1
-	want, got := cluster(t, H, spectral.Options{K: 8}), cluster(t, wider, spectral.Options{K: 8})
-	labels := make([]int32, H.Rows)
-	for i, at := range place {
-		labels[i] = got.Rows[at]
-	}
-	assert.Equal(t, want.Rows, labels)
-	assert.Equal(t, want.Cols, got.Cols)
-	assert.Equal(t, want.SingularValues, got.SingularValues)
-	isolated := 0
-	for _, c := range got.Rows {
-		if c < 0 {
-			isolated++
-		}
-	}
-	assert.Equal(t, wider.Rows-H.Rows+len(slices.DeleteFunc(slices.Clone(want.Rows), func(c int32) bool { return c >= 0 })), isolated)
-}
