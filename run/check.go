@@ -84,7 +84,6 @@ type scope struct {
 	defaults map[string]json.RawMessage
 	params   catalog.Schema
 	given    json.RawMessage // parameters, where they are known beforehand
-	input    *Validator
 }
 
 // Calls reports whether the plan calls a tool other than those that own means.
@@ -187,7 +186,7 @@ func (c *checker) root(q Request) {
 	sc := scope{owner: -1, defaults: defaultsOf(def.InputSchema)}
 	sc.params = catalog.ReadSchema(def.InputSchema)
 	sc.given = withDefaults(params, sc.defaults)
-	sc.input, _ = c.validator(def.ID, def.InputSchema, "")
+	input, _ := c.validator(def.ID, def.InputSchema)
 	for _, name := range sc.params.Required() {
 		if _, ok := follow(sc.given, []step{{name, -1}}); !ok {
 			at, _ := sc.params.Member(name)
@@ -195,7 +194,7 @@ func (c *checker) root(q Request) {
 			c.missing(&sc, Problem{Argument: o.Key(), Detail: "is required and not given"}, o)
 		}
 	}
-	wrong, _ := sc.input.Check(sc.given)
+	wrong, _ := input.Check(sc.given)
 	for _, w := range wrong {
 		if w.At != "" || !w.Absent { // which of them are absent is said
 			c.wrong("", strings.TrimSuffix("params."+w.At, "."), "%s", w.Detail)
@@ -223,14 +222,13 @@ func (c *checker) capability(id string) (catalog.Capability, bool) {
 	return def, ok
 }
 
-// validator compiles the place of a schema at a pointer once. A schema that cannot be used is no reason to refuse a call.
-func (c *checker) validator(id string, raw json.RawMessage, pointer string) (*Validator, error) {
-	key := id + "\n" + pointer
-	if v, ok := c.validators[key]; ok {
-		return v, nil
+// validator compiles the schema of an id once. One that cannot be used is no reason to refuse a call.
+func (c *checker) validator(id string, raw json.RawMessage) (v *Validator, err error) {
+	v, known := c.validators[id]
+	if !known {
+		v, err = NewValidator(raw)
+		c.validators[id] = v
 	}
-	v, err := newValidator(raw, pointer)
-	c.validators[key] = v
 	return v, err
 }
 

@@ -15,13 +15,13 @@ func (c *checker) types(s *scope, n *node) {
 	}
 	in := catalog.ReadSchema(n.tool.InputSchema)
 	var err error
-	if n.input, err = c.validator(n.tool.ID, n.tool.InputSchema, ""); err != nil {
+	if n.input, err = c.validator(n.tool.ID, n.tool.InputSchema); err != nil {
 		c.warn("%s: arguments are not checked: %s", n.tool.ID, oneLine(err.Error()))
 	}
 	given := map[string]bool{}
 	for i := range n.args {
 		a := &n.args[i]
-		a.path = place(in, a.name)
+		a.path, _, _ = place(in, a.name)
 		given[a.path[0]] = true
 	}
 	required := in.Required()
@@ -37,13 +37,8 @@ func (c *checker) types(s *scope, n *node) {
 	for i := range n.args {
 		a := &n.args[i]
 		a.required = len(a.path) == 1 && slices.Contains(required, a.name)
-		want, f := in, catalog.Present
-		for _, part := range a.path {
-			if want, f = want.Member(part); f != catalog.Present {
-				break
-			}
-		}
-		if f == catalog.Absent {
+		_, want, found := place(in, a.name)
+		if found == catalog.Absent {
 			c.wrong(n.path, a.name, "%s takes no such argument; it takes %s", n.tool.ID, list(in.Names()))
 			continue
 		}
@@ -56,44 +51,30 @@ func (c *checker) types(s *scope, n *node) {
 		case from != nil:
 			c.reference(s, n.path, a.name, from, want)
 		case len(a.value.reads) == 0:
-			c.literal(n, a)
+			wrong, _ := n.input.Check(a.value.plain(), a.path...) // nothing where it stands elsewhere: checked with the whole
+			for _, w := range wrong {
+				c.wrong(n.path, a.name, "%s", w)
+			}
 		default:
 			c.inner(s, n.path, a.name, a.value)
 		}
 	}
 }
 
-// place is where an argument stands: a name with dots may mean a member of an object, as plans write it.
-func place(in catalog.Schema, name string) []string {
-	if _, f := in.Member(name); f == catalog.Present || !strings.Contains(name, ".") {
-		return []string{name}
+// place is where an argument stands, with its schema: a name with dots may mean a member of an object, as plans write it.
+func place(in catalog.Schema, name string) (path []string, want catalog.Schema, found catalog.Presence) {
+	want, found = in.Member(name)
+	if found == catalog.Present || !strings.Contains(name, ".") {
+		return []string{name}, want, found
 	}
-	path := strings.Split(name, ".")
-	at := in
+	path = strings.Split(name, ".")
 	for _, part := range path {
-		next, f := at.Member(part)
-		if f != catalog.Present {
-			return []string{name}
+		var inside catalog.Presence
+		if in, inside = in.Member(part); inside != catalog.Present {
+			return []string{name}, want, found
 		}
-		at = next
 	}
-	return path
-}
-
-// literal checks an argument whose value is known.
-func (c *checker) literal(n *node, a *argument) {
-	if n.input == nil {
-		return
-	}
-	pointer := ""
-	for _, part := range a.path {
-		pointer += "/properties/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(part)
-	}
-	v, _ := c.validator(n.tool.ID, n.tool.InputSchema, pointer) // nil where it stands elsewhere: checked with the whole
-	wrong, _ := v.Check(a.value.plain())
-	for _, w := range wrong {
-		c.wrong(n.path, a.name, "%s", w)
-	}
+	return path, in, catalog.Present
 }
 
 // inner checks the references within an argument.
