@@ -69,7 +69,7 @@ var checks = []struct {
 	{"reference", reference},            // no schema refers to another document
 }
 
-// Inspect returns what the checks find about an entry beside the
+// Inspect returns what the checks find about an entry beside those that are known.
 func (in *Inspector) Inspect(e *Entry) (found []Finding) {
 	for _, data := range e.Data {
 		texts, refers := textsIn(data)

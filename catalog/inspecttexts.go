@@ -124,7 +124,10 @@ func (in *Inspector) shadows(e *Entry) string {
 }
 
 // nameRun is what may be the name of a tool in a text, perhaps with that of its server before it.
-var nameRun = regexp.MustCompile(`[A-Za-z0-9@][A-Za-z0-9_@-]*(?:[.:/]+[A-Za-z0-9_@-]+)*`)
+var (
+	nameRun  = regexp.MustCompile(`[A-Za-z0-9@][A-Za-z0-9_@-]*(?:[.:/]+[A-Za-z0-9_@-]+)*`)
+	namePart = regexp.MustCompile(`[^.:/]+`)
+)
 
 // namesIn lists the names that a text may speak of: each run, and the parts of a run.
 func namesIn(text string) (names []string) {
@@ -136,19 +139,13 @@ func namesIn(text string) (names []string) {
 			continue
 		}
 		names = append(names, run)
-		cuts := []int{0}
-		for i := range len(run) {
-			if strings.IndexByte(".:/", run[i]) >= 0 {
-				cuts = append(cuts, i, i+1)
-			}
-		}
-		cuts = append(cuts, len(run))
-		if len(cuts) > 16 { // a path or an address
+		parts := namePart.FindAllStringIndex(run, -1)
+		if len(parts) > 8 { // a path or an address
 			continue
 		}
-		for i := 0; i < len(cuts); i += 2 {
-			for j := i + 1; j < len(cuts); j += 2 {
-				if n := run[cuts[i]:cuts[j]]; n != run {
+		for i := range parts {
+			for j := i; j < len(parts); j++ {
+				if n := run[parts[i][0]:parts[j][1]]; n != run {
 					names = append(names, n)
 				}
 			}
