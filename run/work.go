@@ -122,19 +122,7 @@ func resultOf(r Result) json.RawMessage {
 	if s := bytes.TrimSpace(r.Structured); len(s) > 0 && json.Valid(s) && string(s) != "null" {
 		return s
 	}
-	var blocks []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}
-	if json.Unmarshal(r.Content, &blocks) != nil {
-		return json.RawMessage("null")
-	}
-	var texts []string
-	for _, b := range blocks {
-		if b.Type == "text" {
-			texts = append(texts, b.Text)
-		}
-	}
+	texts := Texts(r.Content)
 	if len(texts) == 0 {
 		return json.RawMessage("null")
 	}
@@ -144,6 +132,21 @@ func resultOf(r Result) json.RawMessage {
 	}
 	b, _ := json.Marshal(strings.Join(texts, "\n")) // a string: cannot fail
 	return b
+}
+
+// Texts are the texts of MCP content blocks.
+func Texts(content json.RawMessage) (texts []string) {
+	var blocks []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	_ = json.Unmarshal(content, &blocks) // what is no list of blocks has no text
+	for _, b := range blocks {
+		if b.Type == "text" {
+			texts = append(texts, b.Text)
+		}
+	}
+	return texts
 }
 
 // decode reads JSON for an expression: whole numbers stay whole.
