@@ -20,9 +20,9 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"waymark/catalog"
+	"waymark/internal/codec"
 	"waymark/internal/endpoint"
 	"waymark/internal/redact"
-	"waymark/internal/strictjson"
 	"waymark/storage"
 )
 
@@ -443,7 +443,7 @@ func readPrivate(dir, name string, into any) error {
 		return nil
 	}
 	if err == nil {
-		err = strictjson.Unmarshal(text, into)
+		err = codec.Unmarshal(text, into)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)

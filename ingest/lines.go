@@ -10,7 +10,7 @@ import (
 	"io"
 	"unicode/utf8"
 
-	"waymark/internal/strictjson"
+	"waymark/internal/codec"
 )
 
 // maxLine is the longest line that is read, in bytes; a longer one is dropped.
@@ -64,7 +64,7 @@ func eachLineUpTo(most, number int, b *bufio.Reader, visit func(line) bool) erro
 		case !utf8.Valid(l.data):
 			l.problem = problemIn(l.data)
 		}
-		if (l.problem != "" || len(bytes.Trim(l.data, strictjson.Space)) > 0) && !visit(l) {
+		if (l.problem != "" || len(bytes.Trim(l.data, codec.Space)) > 0) && !visit(l) {
 			return nil
 		}
 		if err == io.EOF {
@@ -74,17 +74,17 @@ func eachLineUpTo(most, number int, b *bufio.Reader, visit func(line) bool) erro
 }
 
 // decode reads the line as JSON of another program into v. The error reads as a reason to drop the line.
-func (l line) decode(v any) error { return l.decodeBy(strictjson.UnmarshalForeign, v) }
+func (l line) decode(v any) error { return l.decodeBy(codec.UnmarshalForeign, v) }
 
 // decodeOwn reads the line as the HTTP interface reads a body: unknown fields are errors.
-func (l line) decodeOwn(v any) error { return l.decodeBy(strictjson.Unmarshal, v) }
+func (l line) decodeOwn(v any) error { return l.decodeBy(codec.Unmarshal, v) }
 
 func (l line) decodeBy(decode func([]byte, any) error, v any) error {
 	if l.problem != "" {
 		return errors.New(l.problem)
 	}
 	err := decode(l.data, v)
-	var strict *strictjson.Error
+	var strict *codec.Error
 	if errors.As(err, &strict) && strict.Cut && l.cut {
 		return errCutOff
 	}
@@ -93,8 +93,8 @@ func (l line) decodeBy(decode func([]byte, any) error, v any) error {
 
 // problemIn says why the value at the start of a text cannot be read.
 func problemIn(text []byte) string {
-	err := strictjson.CheckFile(text)
-	var strict *strictjson.Error
+	err := codec.CheckFile(text)
+	var strict *codec.Error
 	if errors.As(err, &strict) && strict.Cut {
 		err = errCutOff
 	}

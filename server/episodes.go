@@ -19,7 +19,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/ingest"
-	"waymark/internal/strictjson"
+	"waymark/internal/codec"
 	"waymark/live"
 	"waymark/server/internal/api"
 	"waymark/server/internal/scoring"
@@ -215,7 +215,7 @@ func eachLine(r io.Reader, limit int, visit lineVisitor) error {
 		if err != nil && err != io.EOF {
 			return api.BadRead(fmt.Errorf("line %d: %w", number, err))
 		}
-		switch data := bytes.Trim(line, strictjson.Space); {
+		switch data := bytes.Trim(line, codec.Space); {
 		case tooLong, len(data) > limit:
 			if err := visit(number, nil, fmt.Errorf("%w: more than %d bytes", errLineTooLong, limit)); err != nil {
 				return err

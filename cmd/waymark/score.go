@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/internal/bounded"
-	"waymark/internal/strictjson"
+	"waymark/internal/codec"
 )
 
 // scoreKinds are the scorers with a rubric of the program.
@@ -112,7 +112,7 @@ func (a *app) jsonInput(name string) (json.RawMessage, error) {
 func jsonValue(in io.Reader, name string) (json.RawMessage, error) {
 	text, err := io.ReadAll(in)
 	if err == nil {
-		if err = strictjson.CheckFile(text); err != nil {
+		if err = codec.CheckFile(text); err != nil {
 			err = rejected{fmt.Errorf("%s is no JSON: %w", name, err)}
 		}
 	}

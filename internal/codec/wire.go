@@ -1,5 +1,12 @@
-// Package codec writes values as bytes and reads them back: little endian, lengths first. It is for
-// large derived data such as snapshots, where a general encoding would cost more than the data.
+// Package codec has the two forms of data that this program reads with care.
+//
+// [Writer] and [Reader] are for large derived data such as snapshots, where a general encoding would cost more than the
+// data: little endian, lengths first.
+//
+// [Unmarshal] and [UnmarshalForeign] read the JSON that comes from outside: bodies, frames, files. encoding/json takes
+// duplicate names (the last wins), folds the case of names (even ſ to s), repairs invalid UTF-8 and leaves trailing data
+// to the caller. Each of these lets two readers see two different requests in the same bytes. Here an input is exactly
+// one value, and what is refused is refused in the same words for every input.
 package codec
 
 import (

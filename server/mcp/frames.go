@@ -8,7 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"waymark/internal/strictjson"
+	"waymark/internal/codec"
 )
 
 // MaxFrame is the longest message a host may send over a pipe, in bytes.
@@ -31,10 +31,10 @@ func decodeLine(line []byte, tooLong bool) (m jsonrpc.Message, refusal []byte) {
 	if tooLong {
 		return nil, frameError(nil, -32600, "the message is longer than 4 MiB")
 	}
-	if err := strictjson.Check(line); err != nil {
+	if err := codec.Check(line); err != nil {
 		return nil, frameError(line, -32700, err.Error())
 	}
-	if err := strictjson.UnmarshalForeign(line, &frame); err != nil {
+	if err := codec.UnmarshalForeign(line, &frame); err != nil {
 		return nil, frameError(line, -32600, err.Error())
 	}
 	if frame.ID != nil && !usableID(frame.ID) {

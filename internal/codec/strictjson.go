@@ -1,9 +1,4 @@
-// Package strictjson reads the JSON that comes from outside: bodies, frames, files.
-//
-// encoding/json takes duplicate names (the last wins), folds the case of names (even ſ to s), repairs invalid UTF-8 and
-// leaves trailing data to the caller. Each of these lets two readers see two different requests in the same bytes. Here
-// an input is exactly one value, and what is refused is refused in the same words for every input.
-package strictjson
+package codec
 
 import (
 	"bytes"
