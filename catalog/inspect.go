@@ -65,7 +65,7 @@ var checks = []struct {
 	{"instruction", instruction},        // no text addresses the model
 	{"shadowing", (*Inspector).shadows}, // no text names a tool of another server
 	{"lookalike", (*Inspector).alike},   // no id can be taken for another
-	{"server", (*Inspector).foreign},    // no id names another server than that of the entry, or one that is connected or of this program
+	{"server", (*Inspector).foreign},    // no id names another server, a connected one, or this program
 	{"reference", reference},            // no schema refers to another document
 }
 

@@ -69,7 +69,12 @@ type Result struct {
 	Quality float64
 }
 
-// Cluster divides the rows and columns of H. NaN fails the check of the options, which is written as what must hold.
+// Cluster divides the rows and columns of H, a matrix of non-negative weights: its columns are capabilities, its rows the
+// tools in them. A row or column without weight is in no cluster and changes nothing for the others. H is read, not
+// copied, so that a matrix that exists in compressed rows elsewhere can be given as it is; [numeric.NewMatrix] builds one
+// from entries in any order, which do not change the result.
+//
+// NaN fails the check of the options, which is written as what must hold.
 func Cluster(H numeric.Matrix, o Options) (Result, error) {
 	if !(o.Tau == Plain || o.Tau >= 0 && o.Tau <= 1000) || o.K < 0 {
 		return Result{}, fmt.Errorf("spectral clustering: tau %v is not 0 to 1000, or k %d is negative", o.Tau, o.K)

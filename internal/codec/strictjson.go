@@ -184,6 +184,8 @@ func wanted(t reflect.Type) string {
 	return ""
 }
 
+// Errors use these words and no others, whatever a type of Go is called: a caller knows the standard, not this program.
+//
 // kindNames are the words of the JSON standard, in which numbers are of one kind and begin with any digit.
 var kindNames = map[jsontext.Kind]string{
 	'n': "null", 't': "boolean", 'f': "boolean", '"': "string", '0': "number", '{': "object", '[': "array",

@@ -8,6 +8,9 @@ import (
 	"slices"
 )
 
+// Matrices are in compressed rows, which the products of the kernels read in one direction, and by rows and columns
+// alike, since the transposed matrix has the same form.
+
 // An Entry is a number in a [Matrix].
 type Entry struct {
 	Row, Col int32
