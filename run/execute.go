@@ -279,7 +279,11 @@ func (r *Run) proceed(ctx context.Context, first func(*Run)) *Run {
 		time.AfterFunc(r.opts.Grace, r.stopCall)
 		r.step()
 	})
-	r.step()
+	go func() { // whoever asked for the run is answered before anything of it happens
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.step()
+	}()
 	return r
 }
 
