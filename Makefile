@@ -65,10 +65,10 @@ page-shots: build ## docs/pictures: the pictures of the README, from the page wi
 install: build ## waymark, and what hosts call for their hooks, into go's bin directory
 	@bin="$$(go env GOBIN)"; bin="$${bin:-$$(go env GOPATH)/bin}"; mkdir -p "$$bin"; install -m 755 bin/waymark bin/waymark-hook "$$bin"; echo "installed in $$bin"
 
-# Packages with goroutines or locks of their own: all others have nothing to race. cmd/waymark starts the program
+# Packages with goroutines or locks of their own, or with numeric.Each: all others have nothing to race. cmd/waymark starts the program
 # as it is built, without the detector; score/contribution uses sync for tables that are read once.
-RACED = $(shell GOFLAGS='$(GOFLAGS)' GOWORK='$(GOWORK)' go list -f '{{range .Imports}}{{if or (eq . "sync") (eq . "sync/atomic") (eq . "waymark/internal/parallel")}}{{$$.ImportPath}} {{end}}{{end}}' $(ALL) \
-	| tr ' ' '\n' | sort -u | grep -v '/cmd/waymark$$\|/score/contribution$$')
+RACED = $(shell { GOFLAGS='$(GOFLAGS)' GOWORK='$(GOWORK)' go list -f '{{range .Imports}}{{if or (eq . "sync") (eq . "sync/atomic")}}{{$$.ImportPath}} {{end}}{{end}}' $(ALL) | tr ' ' '\n'; \
+	grep -rl --include='*.go' --exclude='*_test.go' --exclude-dir=lab 'numeric\.Each(' . | sed 's|/[^/]*$$||; s|^\.|waymark|'; } | sort -u | grep -v '/cmd/waymark$$\|/score/contribution$$')
 
 # Of these, kernels compute or ask on several processors and have nothing else to race: the tests that do so say it in
 # their names.

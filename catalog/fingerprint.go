@@ -41,29 +41,14 @@ func (t *Tool) Fingerprint() Fingerprint {
 // String is "sha256:" and 64 hexadecimal digits.
 func (f Fingerprint) String() string { return "sha256:" + hex.EncodeToString(f[:]) }
 
-func (f Fingerprint) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
-
-func (f *Fingerprint) UnmarshalText(text []byte) error {
-	digits, ok := bytes.CutPrefix(text, []byte("sha256:"))
-	if !ok || len(digits) != 2*len(f) {
-		return fmt.Errorf("fingerprint %.80q: want sha256: and 64 hexadecimal digits", text)
-	}
-	if _, err := hex.Decode(f[:], digits); err != nil {
-		return fmt.Errorf("fingerprint %.80q: %w", text, err)
-	}
-	return nil
-}
-
 // Canonical writes a JSON Schema in one form for all its orderings and spellings: no space, keys
 // sorted, numbers normalised (1, 1.0 and 10e-1 are one number), and the lists whose order JSON Schema
 // gives no meaning (required, enum, type, dependentRequired) sorted. Lists inside default, const,
 // examples and enum are values and keep their order. Nothing and null are empty; what is not JSON, or
 // has a key twice, of which readers believe different ones, is itself.
 func Canonical(schema json.RawMessage) []byte {
-	d := json.NewDecoder(bytes.NewReader(schema))
-	d.UseNumber()
-	var v any
-	if !jsontext.Value(schema).IsValid() || d.Decode(&v) != nil {
+	v, err := Decode(schema)
+	if err != nil || !jsontext.Value(schema).IsValid() {
 		return bytes.Clone(bytes.TrimSpace(schema))
 	}
 	if v == nil {

@@ -110,17 +110,6 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-func TestFingerprintText(t *testing.T) {
-	f := contractTool().Fingerprint()
-	text, err := json.Marshal(f)
-	require.NoError(t, err)
-	var back Fingerprint
-	require.NoError(t, json.Unmarshal(text, &back))
-	assert.Equal(t, f, back)
-	assert.ErrorContains(t, back.UnmarshalText([]byte("md5:00")), "sha256")
-	assert.Error(t, back.UnmarshalText([]byte("sha256:"+strings.Repeat("z", 64))))
-}
-
 func FuzzCanonical(f *testing.F) {
 	f.Add(contract)
 	f.Add(`{"a":[1,{"required":["b","a"]}]}`)

@@ -13,7 +13,7 @@ import (
 //
 // and 5.0 for the whole number 5. Where a text is allowed it stays. A value in which nothing changes is returned as it is.
 func Fit(value, schema json.RawMessage) json.RawMessage {
-	v, err := decodeNumbers(value)
+	v, err := Decode(value)
 	if err != nil {
 		return value
 	}
@@ -28,8 +28,8 @@ func Fit(value, schema json.RawMessage) json.RawMessage {
 	return bytes.TrimSpace(out.Bytes())
 }
 
-// decodeNumbers decodes one value whose numbers keep their digits.
-func decodeNumbers(text []byte) (v any, err error) {
+// Decode decodes one JSON value, and nothing after it. Its numbers keep their digits, as json.Number.
+func Decode(text []byte) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	if err = d.Decode(&v); err == nil {
@@ -47,7 +47,7 @@ func fit(v any, s Schema, changed *bool) any {
 		if wants&isString != 0 {
 			return v
 		}
-		read, err := decodeNumbers([]byte(of))
+		read, err := Decode([]byte(of))
 		if err != nil || TypesOf(read)&wants == 0 {
 			return v
 		}

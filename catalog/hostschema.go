@@ -24,10 +24,7 @@ func HostSchema(schema json.RawMessage) (json.RawMessage, error) {
 	if err := same.Compact(jsontext.AllowDuplicateNames(false)); err != nil { // repeated names are errors, too
 		return nil, fmt.Errorf("the schema cannot be decoded: %w", err)
 	}
-	d := json.NewDecoder(bytes.NewReader(same))
-	d.UseNumber()
-	var v any
-	_ = d.Decode(&v) // it is JSON
+	v, _ := Decode(same) // it is JSON
 	root, ok := v.(map[string]any)
 	if !ok {
 		return nil, fmt.Errorf("the schema is a JSON %s, want an object", TypesOf(v))

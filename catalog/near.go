@@ -41,22 +41,17 @@ func Near(spelling string, ids iter.Seq2[string, uint64]) []string {
 		}
 		var name int
 		have, name = fold(have, id)
-		edits := min(distance(want, have, limit), distance(want, have[name:], limit))
-		if edits > limit || id == spelling {
-			continue
-		}
-		best = append(best, match{id, edits, uses})
-		slices.SortFunc(best, func(a, b match) int {
-			return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(b.uses, a.uses), strings.Compare(a.id, b.id))
-		})
-		if best = best[:min(len(best), nearMost)]; len(best) == nearMost {
-			limit = best[nearMost-1].distance
-		}
-		if edits == 0 { // the same letters: a typo of something else is not meant
-			limit = 0
+		if edits := min(distance(want, have, limit), distance(want, have[name:], limit)); edits <= limit && id != spelling {
+			best = append(best, match{id, edits, uses})
 		}
 	}
-	best = slices.DeleteFunc(best, func(m match) bool { return m.distance > limit })
+	slices.SortFunc(best, func(a, b match) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(b.uses, a.uses), strings.Compare(a.id, b.id))
+	})
+	best = best[:min(len(best), nearMost)]
+	if len(best) > 0 && best[0].distance == 0 { // the same letters: a typo of something else is not meant
+		best = slices.DeleteFunc(best, func(m match) bool { return m.distance > 0 })
+	}
 	near := make([]string, len(best))
 	for i, m := range best {
 		near[i] = m.id

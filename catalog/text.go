@@ -144,3 +144,16 @@ func printable(s string) bool {
 func invisible(c rune) bool {
 	return unicode.Is(unicode.Cf, c) || c == '\u034F' || c == '\u115F' || c == '\u1160' || c == '\u3164' || c == '\uFFA0' || c == '\u2028' || c == '\u2029'
 }
+
+// Plural is a number with its noun in singular or plural: "1 task", "2 tasks", "0 hypotheses".
+func Plural[N ~int | ~int64 | ~uint32 | ~uint64](n N, noun string) string {
+	switch stem, is := strings.CutSuffix(noun, "is"); {
+	case n == 1:
+		return "1 " + noun
+	case is:
+		return fmt.Sprintf("%d %ses", n, stem)
+	case strings.HasSuffix(noun, "ty"), strings.HasSuffix(noun, "ry"):
+		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(noun, "y"))
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

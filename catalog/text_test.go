@@ -34,3 +34,12 @@ func TestRespellToolID(t *testing.T) {
 	}
 	assert.NotEqual(t, RespellToolID(long), RespellToolID(long+"y"))
 }
+
+func TestPlural(t *testing.T) {
+	for want, got := range map[string]string{
+		"1 task": Plural(1, "task"), "0 tasks": Plural(0, "task"), "2 hypotheses": Plural(2, "hypothesis"),
+		"3 capabilities": Plural(uint64(3), "capability"), "2 entries": Plural(2, "entry"), "4 days": Plural(4, "day"),
+	} {
+		assert.Equal(t, want, got)
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"waymark/internal/numeric"
-	"waymark/internal/pages"
 )
 
 // The rules of the scoring reference 3.3 ("episodic learning"). The multipliers and caps are chosen
@@ -40,14 +39,14 @@ func Adjustment(successRate, failureRate float64) (boost, penalty float64, exclu
 // ids. It is mutable; [Memory.Freeze] gives the readable form, which shares what did not change with
 // the forms before it.
 type Memory struct {
-	rows    [][]tally           // by tool, sorted by the tool before: NoTool, the tool's own, comes first
-	own     []bool              // by tool: no image has the row
-	changed []int32             // tools observed since the last Freeze
-	marked  []bool              // by tool: is among changed
-	canon   []int32             // by tool, the tool it is counted as; itself beyond
-	spelled [][]int32           // by tool, all that are counted as it, rising; none where that is itself alone
-	frozen  pages.List[[]tally] // by tool it is counted as; these rows are never written to
-	epoch   time.Time           // of the first dated observation: decay is counted from here
+	rows    [][]tally     // by tool, sorted by the tool before: NoTool, the tool's own, comes first
+	own     []bool        // by tool: no image has the row
+	changed []int32       // tools observed since the last Freeze
+	marked  []bool        // by tool: is among changed
+	canon   []int32       // by tool, the tool it is counted as; itself beyond
+	spelled [][]int32     // by tool, all that are counted as it, rising; none where that is itself alone
+	frozen  List[[]tally] // by tool it is counted as; these rows are never written to
+	epoch   time.Time     // of the first dated observation: decay is counted from here
 	newest  time.Time
 	sources map[int32]bool
 	trusted map[int32]bool
@@ -245,7 +244,7 @@ func decimals(x float64) float64 { return math.Round(x*1e4) / 1e4 }
 // id under which tool is counted. A tool beyond the list is counted as itself. The next Freeze costs
 // the whole memory.
 func (m *Memory) Join(canonical []int32) {
-	m.canon, m.frozen, m.spelled = canonical, pages.List[[]tally]{}, nil
+	m.canon, m.frozen, m.spelled = canonical, List[[]tally]{}, nil
 	for tool, as := range canonical {
 		if as == int32(tool) {
 			continue
@@ -320,7 +319,7 @@ func (m *Memory) joined(tool int32) []tally {
 // Rates is a memory frozen at one moment, safe for concurrent use: for each tool its own rate, and
 // the rates after other tools.
 type Rates struct {
-	rows    pages.View[[]tally]
+	rows    View[[]tally]
 	tools   int32
 	sources int
 	trusted map[int32]bool

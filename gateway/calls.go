@@ -262,7 +262,8 @@ func resultOf(raw json.RawMessage, t *contract, strict bool) run.Result {
 	r := run.Result{Content: a.Content, Structured: a.StructuredContent,
 		Members: membersOf(raw, "content", "structuredContent", "isError", "resultType", "inputRequests", "requestState")}
 	if a.IsError {
-		said := textOf(a.Content)
+		said := strings.TrimSpace(strings.Join(run.Texts(a.Content), " "))
+		said = said[:min(len(said), 4*messageBytes)]
 		r.Failure, r.Message = kindOfText(said), catalog.Cut(redact.Text(said), messageBytes)
 		if r.Message == "" {
 			r.Message = "the tool reports an error and says nothing about it"
@@ -312,24 +313,6 @@ func reasons(wrong []run.Mismatch) string {
 }
 
 func isNull(v json.RawMessage) bool { return len(v) == 0 || string(v) == "null" }
-
-// textOf joins the text blocks of an answer.
-func textOf(content json.RawMessage) string {
-	var blocks []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}
-	if json.Unmarshal(content, &blocks) != nil {
-		return ""
-	}
-	var b strings.Builder
-	for _, c := range blocks {
-		if c.Type == "text" && b.Len() < 4*messageBytes {
-			b.WriteString(c.Text + " ")
-		}
-	}
-	return strings.TrimSpace(b.String())
-}
 
 // Servers report most failures as text. These are the words of the SDKs and of common APIs for whose fault
 // it is; anything else is the tool's.

@@ -20,10 +20,9 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"waymark/catalog"
-	"waymark/catalog/inspect"
+	"waymark/internal/codec"
 	"waymark/internal/endpoint"
 	"waymark/internal/redact"
-	"waymark/internal/strictjson"
 	"waymark/storage"
 )
 
@@ -51,7 +50,7 @@ type Definition struct {
 
 // Alike reports whether a server's id could be taken for one of others, or for one that is reserved.
 func Alike(id string, others []string) bool {
-	return slices.ContainsFunc(slices.Concat(reserved, others), func(other string) bool { return inspect.Skeleton(other) == inspect.Skeleton(id) })
+	return slices.ContainsFunc(slices.Concat(reserved, others), func(other string) bool { return catalog.Skeleton(other) == catalog.Skeleton(id) })
 }
 
 // MaxServerID is the longest id of a server, in bytes.
@@ -62,7 +61,7 @@ const MaxServerID = 32
 var serverID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$`)
 
 // reserved ids would let a server's tools look like ours, or like those of a host.
-var reserved = slices.Concat(inspect.Reserved, []string{"mcp", "local"})
+var reserved = slices.Concat(catalog.Reserved, []string{"mcp", "local"})
 
 // Check reports what is wrong with a definition.
 func (d *Definition) Check() error {
@@ -444,7 +443,7 @@ func readPrivate(dir, name string, into any) error {
 		return nil
 	}
 	if err == nil {
-		err = strictjson.Unmarshal(text, into)
+		err = codec.Unmarshal(text, into)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)

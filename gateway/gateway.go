@@ -32,7 +32,6 @@ import (
 	"time"
 
 	"waymark/catalog"
-	"waymark/catalog/inspect"
 	"waymark/internal/endpoint"
 	"waymark/run"
 	"waymark/storage"
@@ -232,7 +231,7 @@ func CheckAll(defs []Definition) error {
 			switch {
 			case d.ID == other.ID:
 				return fmt.Errorf("two servers have the id %q", d.ID)
-			case inspect.Skeleton(d.ID) == inspect.Skeleton(other.ID):
+			case catalog.Skeleton(d.ID) == catalog.Skeleton(other.ID):
 				return fmt.Errorf("the server ids %q and %q can be taken for each other", other.ID, d.ID)
 			case d.IsAlso(other):
 				return fmt.Errorf("the servers %q and %q are the same", other.ID, d.ID)

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"waymark/catalog"
-	"waymark/catalog/inspect"
 	"waymark/run"
 	"waymark/storage"
 )
@@ -290,7 +289,7 @@ func (r *register) compare(ctx context.Context, d *Definition, tools map[string]
 	if !kept.agreed(d) {
 		return errNoConsent
 	}
-	agreement, known := kept.consent(d.ID), inspect.NewCatalog()
+	agreement, known := kept.consent(d.ID), catalog.NewInspector()
 	for _, id := range slices.Sorted(maps.Keys(kept.pins)) {
 		if server, name, ok := catalog.Split(id); ok {
 			known.Add(id, server, name)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/catalog/inspect"
+	"waymark/catalog"
 )
 
 // aTool has everything that a contract can hold.
@@ -165,8 +165,8 @@ func TestFingerprintIgnoresOrder(t *testing.T) {
 	}
 }
 
-func knownOf(names ...string) *inspect.Catalog {
-	known := inspect.NewCatalog()
+func knownOf(names ...string) *catalog.Inspector {
+	known := catalog.NewInspector()
 	for _, n := range names {
 		known.Add("s:"+n, "s", n)
 	}
@@ -230,6 +230,6 @@ func TestNamesThatLookAlike(t *testing.T) {
 		{"github", "githud", false}, {"github", "GitHub", true}, {"github", "glthub", true}, {"github", "g1thub", true}, {"github", "git-hub", true},
 		{"rnail", "mail", true}, {"paypal", "раураl", true}, {"files", "ﬁles", true}, {"slack", "slack2", false}, {"linear", "Iinear", true},
 	} {
-		assert.Equal(t, tt.alike, inspect.Skeleton(tt.a) == inspect.Skeleton(tt.b), "%s %s", tt.a, tt.b)
+		assert.Equal(t, tt.alike, catalog.Skeleton(tt.a) == catalog.Skeleton(tt.b), "%s %s", tt.a, tt.b)
 	}
 }

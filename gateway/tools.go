@@ -19,7 +19,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"waymark/catalog"
-	"waymark/catalog/inspect"
 	"waymark/run"
 )
 
@@ -154,17 +153,17 @@ var partNames = []string{"name", "title", "description", "inputSchema", "outputS
 
 // look returns what is suspicious about a tool beside the tools it came with and those of other servers: what a person
 // should look at before it is used.
-func (c *contract) look(known *inspect.Catalog) (flags []string) {
+func (c *contract) look(known *catalog.Inspector) (flags []string) {
 	if c.wrong != "" {
 		return nil
 	}
-	e := inspect.Entry{ID: c.tool.ID, Name: c.tool.Name, Server: c.tool.Server,
+	e := catalog.Entry{ID: c.tool.ID, Name: c.tool.Name, Server: c.tool.Server,
 		Texts: []string{string(c.parts["description"]), string(c.parts["title"])}}
 	for _, part := range []string{"inputSchema", "outputSchema", "annotations"} {
 		e.Data = append(e.Data, c.parts[part])
 	}
-	for _, f := range known.Entry(&e) {
-		if f.Severity == inspect.Quarantine {
+	for _, f := range known.Inspect(&e) {
+		if !f.Refuse {
 			flags = append(flags, f.Detail)
 		}
 	}
@@ -290,7 +289,7 @@ func difference(was, now string) (string, string) {
 	for tail < min(len(was), len(now))-head && was[len(was)-1-tail] == now[len(now)-1-tail] {
 		tail++
 	}
-	bare := func(s string) string { return strings.Join(strings.Fields(inspect.Skeleton(s)), "") }
+	bare := func(s string) string { return strings.Join(strings.Fields(catalog.Skeleton(s)), "") }
 	alike := bare(was) == bare(now)
 	cut := func(s string) string {
 		from, to := max(0, head-aroundChange), min(len(s), len(s)-tail+aroundChange)

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"waymark/catalog"
+	"waymark/internal/bounded"
 	"waymark/internal/endpoint"
-	"waymark/internal/pause"
 )
 
 // State of a server.
@@ -101,7 +101,7 @@ func (l *link) wait() {
 // story is what happened to a connection that ended, or is about to.
 func (l *link) story() string {
 	if l.ctx.Err() == nil {
-		pause.For(l.ctx, time.Second)
+		bounded.Wait(l.ctx, time.Second)
 	}
 	if why := context.Cause(l.ctx); why != nil {
 		return catalog.Cut(why.Error(), messageBytes)
@@ -207,7 +207,7 @@ func (u *upstream) run(ctx context.Context) {
 		again := wait.NextBackOff()
 		u.set(Waiting, nil, why.Error())
 		u.log.Warn("a server is down", "reason", why, "again_in", again.Round(time.Millisecond))
-		pause.For(ctx, again)
+		bounded.Wait(ctx, again)
 	}
 }
 

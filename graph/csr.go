@@ -7,7 +7,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"waymark/internal/sparse"
+	"waymark/internal/numeric"
 )
 
 // maxEdges keeps offsets within int32, also for the neighbour lists, which hold an edge twice.
@@ -46,7 +46,7 @@ func New(n int, edges []Edge) (*Graph, error) {
 			g.outStart[e.From+1]++
 		}
 	}
-	sparse.Accumulate(g.outStart)
+	numeric.Accumulate(g.outStart)
 	g.makeOut(len(edges) - len(g.loops))
 	i := 0
 	for _, e := range edges {
@@ -68,7 +68,7 @@ func check(e Edge, n int) error {
 	case e.To < 0 || int(e.To) >= n:
 		return fmt.Errorf("node %d is not one of the %d nodes", e.To, n)
 	}
-	return sparse.CheckWeight(e.Weight)
+	return numeric.CheckWeight(e.Weight)
 }
 
 func (g *Graph) makeOut(m int) {
@@ -84,7 +84,7 @@ func (g *Graph) incoming() {
 	for _, v := range g.out {
 		g.inStart[v+1]++
 	}
-	sparse.Accumulate(g.inStart)
+	numeric.Accumulate(g.inStart)
 	next := slices.Clone(g.inStart)
 	for u := range int32(g.n) {
 		out, weight := g.Out(u)

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 
-	"waymark/internal/sparse"
+	"waymark/internal/numeric"
 )
 
 // An Entry says that row (tool) and column (capability) belong together, and how strongly.
-type Entry = sparse.Entry
+type Entry = numeric.Entry
 
 // An Incidence is the matrix of tools × capabilities, and with it the hypergraph whose hyperedges
 // are the columns:
@@ -21,12 +21,12 @@ type Entry = sparse.Entry
 //	d    ·  1
 //
 // It is kept by rows and by columns, each in increasing order, and does not change.
-type Incidence struct{ byRow, byCol sparse.Matrix }
+type Incidence struct{ byRow, byCol numeric.Matrix }
 
 // NewIncidence builds the incidence from entries in any order; equal pairs are added up in
 // increasing order of weight.
 func NewIncidence(rows, cols int, entries []Entry) (*Incidence, error) {
-	byRow, err := sparse.New(rows, cols, entries)
+	byRow, err := numeric.NewMatrix(rows, cols, entries)
 	if err != nil {
 		return nil, fmt.Errorf("incidence: %w", err)
 	}
@@ -51,7 +51,7 @@ func (h *Incidence) Row(i int32) (cols []int32, weights []float64) { return h.by
 func (h *Incidence) Col(j int32) (rows []int32, weights []float64) { return h.byCol.Row(j) }
 
 // Matrix is the incidence by rows. Its slices belong to the incidence and are not to be changed.
-func (h *Incidence) Matrix() sparse.Matrix { return h.byRow }
+func (h *Incidence) Matrix() numeric.Matrix { return h.byRow }
 
 // HypergraphNeighbours calls visit for every other row that shares a column with row i, in
 // increasing order, with the number of columns they share.
@@ -97,7 +97,7 @@ func IncidencePageRank(h *Incidence, o PageRankOptions) (rows, cols []float64, e
 }
 
 // arriving are the weights of a matrix, each as a share of the weights of its column; by column they stand in other.
-func arriving(m, other *sparse.Matrix) []float64 {
+func arriving(m, other *numeric.Matrix) []float64 {
 	of := make([]shares, other.Rows)
 	for i := range of {
 		_, w := other.Row(int32(i))

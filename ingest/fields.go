@@ -17,7 +17,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/ingest/hook"
-	"waymark/internal/strictjson"
+	"waymark/internal/codec"
 )
 
 // holds reports whether one of the conditions, which semicolons separate, is true of a record: each of its words, of which
@@ -169,7 +169,7 @@ type document struct {
 
 func newDocument(l line) (*document, error) {
 	d := &document{raw: l.data, problem: new(error)}
-	if l.problem != nil || strictjson.CheckFile(l.data) != nil || !d.decode(&d.members) {
+	if l.problem != nil || codec.CheckFile(l.data) != nil || !d.decode(&d.members) {
 		var object map[string]json.RawMessage
 		return nil, cmp.Or(l.decode(&object), errors.New("is not a JSON object"))
 	}
@@ -315,7 +315,7 @@ func (d *document) list(name string) (elements []*document, ok bool) {
 
 // wrong notes the first field of another type than is wanted.
 func (d *document) wrong(field string, wanted any) {
-	if err := strictjson.UnmarshalForeign(d.raw, wanted); err != nil && *d.problem == nil {
+	if err := codec.UnmarshalForeign(d.raw, wanted); err != nil && *d.problem == nil {
 		*d.problem = fmt.Errorf("field %q: %w", field, err)
 	}
 }
@@ -332,7 +332,7 @@ func (d *document) blocks(names string) (blocks []*document, err error) {
 	}
 	blocks, ok := (&document{raw: content, problem: d.problem}).elements()
 	if !ok {
-		return nil, strictjson.UnmarshalForeign(content, &[]json.RawMessage{})
+		return nil, codec.UnmarshalForeign(content, &[]json.RawMessage{})
 	}
 	return blocks, nil
 }

@@ -25,7 +25,6 @@ import (
 	"time"
 
 	"waymark/catalog"
-	"waymark/catalog/inspect"
 	"waymark/episodic"
 	"waymark/internal/bounded"
 	"waymark/internal/redact"
@@ -298,7 +297,7 @@ func (in *input) finish(it *Item) {
 			in.respell(it, &t.ID)
 		}
 		in.keep(it, t.Normalise(), &t.ID, func() []byte { return encode(t) })
-		if _, hidden := inspect.Hidden(sent); hidden { // whoever stores it takes them out, and says that they were there
+		if _, hidden := catalog.Hidden(sent); hidden { // whoever stores it takes them out, and says that they were there
 			t.Description = sent
 		}
 	case it.Capability != nil:

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"waymark/episodic"
-	"waymark/internal/strictjson"
+	"waymark/internal/codec"
 )
 
 // A recorded MCP transcript is text in which some lines hold a message. Read are
@@ -75,7 +75,7 @@ func (r *transcript) line(l line) {
 	case e.message[0] != '[':
 		batch = []json.RawMessage{e.message}
 	default:
-		err = strictjson.UnmarshalForeign(e.message, &batch)
+		err = codec.UnmarshalForeign(e.message, &batch)
 	}
 	for _, v := range batch {
 		if err == nil {

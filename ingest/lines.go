@@ -10,7 +10,7 @@ import (
 	"io"
 	"unicode/utf8"
 
-	"waymark/internal/strictjson"
+	"waymark/internal/codec"
 )
 
 // maxLine is the longest line that is read, in bytes; a longer one is dropped.
@@ -65,7 +65,7 @@ func (in *input) eachLineUpTo(most, number int, b *bufio.Reader, visit func(line
 		case !utf8.Valid(l.data):
 			l.problem = problemIn(l.data)
 		}
-		if l.problem != nil || len(bytes.Trim(l.data, strictjson.Space)) > 0 {
+		if l.problem != nil || len(bytes.Trim(l.data, codec.Space)) > 0 {
 			visit(l)
 		}
 	}
@@ -73,10 +73,10 @@ func (in *input) eachLineUpTo(most, number int, b *bufio.Reader, visit func(line
 }
 
 // decode reads the line as JSON of another program into v. The error reads as a reason to drop the line.
-func (l line) decode(v any) error { return l.decodeBy(strictjson.UnmarshalForeign, v) }
+func (l line) decode(v any) error { return l.decodeBy(codec.UnmarshalForeign, v) }
 
 // decodeOwn reads the line as the HTTP interface reads a body: unknown fields are errors.
-func (l line) decodeOwn(v any) error { return l.decodeBy(strictjson.Unmarshal, v) }
+func (l line) decodeOwn(v any) error { return l.decodeBy(codec.Unmarshal, v) }
 
 func (l line) decodeBy(decode func([]byte, any) error, v any) error {
 	if l.problem != nil {
@@ -87,12 +87,12 @@ func (l line) decodeBy(decode func([]byte, any) error, v any) error {
 
 // problemIn says why the value at the start of a text cannot be read.
 func problemIn(text []byte) error {
-	return cmp.Or(cutOff(strictjson.CheckFile(text), true), errors.New("malformed JSON"))
+	return cmp.Or(cutOff(codec.CheckFile(text), true), errors.New("malformed JSON"))
 }
 
 // cutOff is an error of reading a value, of which more may have stood in the file where it is the last.
 func cutOff(err error, last bool) error {
-	var strict *strictjson.Error
+	var strict *codec.Error
 	if errors.As(err, &strict) && strict.Cut && last {
 		return errCutOff
 	}

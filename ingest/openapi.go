@@ -17,7 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"waymark/catalog"
-	"waymark/internal/strictjson"
+	"waymark/internal/codec"
 )
 
 // An OpenAPI document (2.0, 3.0 or 3.1, JSON or YAML) gives one tool for each operation, under the server of the option or
@@ -120,7 +120,7 @@ const (
 func (d *openAPI) parse(name string, text []byte) (root any, err error) {
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		var whole map[string]any
-		err = strictjson.UnmarshalForeign(text, &whole)
+		err = codec.UnmarshalForeign(text, &whole)
 		root = whole
 	} else if err = yaml.Unmarshal(text, &root); err != nil {
 		err = fmt.Errorf("not YAML: %w", err)

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"waymark/catalog"
-	"waymark/internal/plural"
 )
 
 // Counts of items by kind. Lines counts those whose kind could not be told.
@@ -39,7 +38,7 @@ func (c Counts) String() string {
 	var parts []string
 	for _, kind := range []Kind{KindTool, KindCapability, KindEpisode, kindServer, "line"} {
 		if n := *c.of(kind); n > 0 {
-			parts = append(parts, plural.Of(n, string(kind)))
+			parts = append(parts, catalog.Plural(n, string(kind)))
 		}
 	}
 	return cmp.Or(strings.Join(parts, ", "), "nothing")
@@ -150,8 +149,8 @@ func (r Report) String() string {
 	row(r.LeftOut.Total() > 0, "left out", "%s", r.LeftOut)
 	row(r.Dropped.Total() > 0, "dropped", "%s", r.Dropped)
 	row(r.Skipped > 0, "skipped", "%d of %d lines (%.1f %%) of a kind that is not known", r.Skipped, r.Lines, 100*float64(r.Skipped)/float64(r.Lines))
-	row(r.Shortened > 0, "shortened", "%s longer than %d bytes", plural.Of(r.Shortened, "intent"), catalog.MaxIntent)
-	row(r.Respelled > 0, "respelled", "%s of tools", plural.Of(r.Respelled, "id"))
+	row(r.Shortened > 0, "shortened", "%s longer than %d bytes", catalog.Plural(r.Shortened, "intent"), catalog.MaxIntent)
+	row(r.Respelled > 0, "respelled", "%s of tools", catalog.Plural(r.Respelled, "id"))
 	for _, s := range r.Respellings {
 		fmt.Fprintf(&b, "  %q is %q\n", catalog.Cut(s.ID, catalog.MaxPart), s.Is)
 	}

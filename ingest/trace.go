@@ -11,7 +11,6 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/ingest/hook"
-	"waymark/internal/plural"
 )
 
 // A trace is what some recorder saw of an agent. Whatever its format, it says three things, and each
@@ -248,7 +247,7 @@ func (th *thread) flush() {
 			th.t.keep(it)
 			return
 		}
-		it.drop(fmt.Sprintf("episode %q of %s: %s", e.ID, plural.Of(len(e.Steps), "step"), problem))
+		it.drop(fmt.Sprintf("episode %q of %s: %s", e.ID, catalog.Plural(len(e.Steps), "step"), problem))
 		th.t.emit(it)
 	}
 	for _, ev := range th.events {

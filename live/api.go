@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/internal/plural"
 	"waymark/suggest"
 	"waymark/suggest/evaluate"
 	"waymark/suggest/mine"
@@ -114,7 +114,7 @@ func (j Job) String() string {
 	text := strings.TrimSuffix(string(j.State)+": "+j.Error, ": ")
 	switch v := j.Verify; {
 	case v != nil:
-		text = fmt.Sprintf("replayed %s: the running model and the replay are ", plural.Of(v.Events, "event"))
+		text = fmt.Sprintf("replayed %s: the running model and the replay are ", catalog.Plural(v.Events, "event"))
 		text += map[bool]string{true: "equal", false: "DIFFERENT in " + strings.Join(v.Differences, ", ")}[v.Equal]
 	case j.State == JobDone && j.Kind == "judge":
 		text = fmt.Sprintf("would be published; judged in %s", took)

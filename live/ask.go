@@ -3,7 +3,7 @@ package live
 import (
 	"slices"
 
-	"waymark/internal/plural"
+	"waymark/catalog"
 	"waymark/suggest"
 )
 
@@ -48,7 +48,7 @@ func (e *Engine) Plan(m *suggest.Model, tools *suggest.ToolSet, r suggest.DAGReq
 func (e *Engine) answered(id string, context []string, first string, warnings []string, withheld *suggest.Exclusions) (waiting string) {
 	e.answers.ContainsOrAdd(id, served{slices.Clone(context), first}) // an id always stands for the same list
 	if n := withheld.Waiting(); n > 0 && (first == "" || slices.Contains(warnings, suggest.WarnLowConfidence)) {
-		waiting = "left out until approved: " + plural.Of(n, "entry") + "; list and release with `waymark approve`"
+		waiting = "left out until approved: " + catalog.Plural(n, "entry") + "; list and release with `waymark approve`"
 	}
 	return waiting
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"waymark/internal/plural"
+	"waymark/catalog"
 )
 
 // Behind says which parts of a model are older than the log, since when, and why. Counts, outcomes, texts and past
@@ -71,5 +71,5 @@ func (w *writer) whyBehind() string {
 		return "the catalog has changed; a server builds by itself, waymark rebuild does it now"
 	}
 	due := max(buildAfter, (int(w.built.seq)+buildShare-1)/buildShare)
-	return fmt.Sprintf("a server builds by itself after %s or %s, waymark rebuild does it now", plural.Of(due, "event"), plural.Of(max(1, (w.state.Seen()+buildShare-1)/buildShare), "new tool"))
+	return fmt.Sprintf("a server builds by itself after %s or %s, waymark rebuild does it now", catalog.Plural(due, "event"), catalog.Plural(max(1, (w.state.Seen()+buildShare-1)/buildShare), "new tool"))
 }

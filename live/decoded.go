@@ -8,7 +8,7 @@ import (
 	"iter"
 	"slices"
 
-	"waymark/internal/parallel"
+	"waymark/internal/numeric"
 	"waymark/storage"
 )
 
@@ -43,7 +43,7 @@ func decoded(ctx context.Context, log reader, after, upTo uint64, want func(stor
 		size := 0
 		flush := func() bool {
 			events, errs := make([]decodedEvent, len(raw)), make([]error, len(raw))
-			parallel.Each(len(raw), func(i int) {
+			numeric.Each(len(raw), func(i int) {
 				e := raw[i]
 				if events[i].place = (place{e.Seq, e.Chain}); !e.Erased && want(e) {
 					events[i].kind, events[i].value, errs[i] = decodeEvent(e)

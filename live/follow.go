@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"waymark/internal/pause"
+	"waymark/internal/bounded"
 	"waymark/storage"
 )
 
@@ -59,7 +59,7 @@ func (l *lead) seek(ctx context.Context, log *slog.Logger) {
 			held = !held
 			log.Info("lease to start builds", "held", held)
 		}
-		pause.For(ctx, leaseRenew)
+		bounded.Wait(ctx, leaseRenew)
 	}
 	if l.holds() {
 		l.until.Store(nil)
@@ -74,7 +74,7 @@ func (l *lead) seek(ctx context.Context, log *slog.Logger) {
 // tend opens, while this process starts builds, the workspaces in which something was appended: whoever appended it
 // starts none.
 func (w *Workspaces) tend(ctx context.Context) {
-	for heads := map[string]storage.Head{}; ctx.Err() == nil; pause.For(ctx, leaseRenew) {
+	for heads := map[string]storage.Head{}; ctx.Err() == nil; bounded.Wait(ctx, leaseRenew) {
 		if !w.opts.lead.holds() {
 			clear(heads)
 			continue
@@ -106,7 +106,7 @@ func (e *Engine) startsBuilds() bool { return e.opts.lead.holds() }
 // follow takes in what other processes change.
 func (e *Engine) follow() {
 	ctx := e.life.ctx
-	for existed := false; ctx.Err() == nil; pause.For(ctx, followPause) {
+	for existed := false; ctx.Err() == nil; bounded.Wait(ctx, followPause) {
 		_, more := e.store.Changes(e.name)
 		exists, err := e.takeIn(ctx)
 		if err == nil && existed && !exists {

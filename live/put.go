@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"waymark/catalog"
-	"waymark/catalog/inspect"
 	"waymark/storage"
 )
 
@@ -63,12 +62,12 @@ type candidate struct {
 	line    int
 	value   any // the tool or capability in the form in which it is stored
 	payload []byte
-	entry   *inspect.Entry // as the checks see it: its texts as they were sent
+	entry   *catalog.Entry // as the checks see it: its texts as they were sent
 }
 
 // tool is a tool as a candidate, or why it cannot be one.
 func (w *writer) tool(t catalog.Tool) (candidate, error) {
-	c := candidate{kind: kindTool, noun: catalog.KindTool, value: &t, entry: inspect.OfTool(&t)}
+	c := candidate{kind: kindTool, noun: catalog.KindTool, value: &t, entry: catalog.EntryOfTool(&t)}
 	err := t.Normalise()
 	c.id, c.entry.ID, c.entry.Name, c.entry.Server = t.ID, t.ID, t.Name, t.Server
 	if err != nil {
@@ -85,7 +84,7 @@ func (w *writer) tool(t catalog.Tool) (candidate, error) {
 
 // capability is a capability as a candidate, with the ids of its tools resolved, or why it cannot be one.
 func (w *writer) capability(p catalog.Capability) (candidate, error) {
-	c := candidate{kind: kindCapability, noun: catalog.KindCapability, value: &p, entry: inspect.OfCapability(&p)}
+	c := candidate{kind: kindCapability, noun: catalog.KindCapability, value: &p, entry: catalog.EntryOfCapability(&p)}
 	err := p.Normalise()
 	c.id, c.entry.ID, c.entry.Name = p.ID, p.ID, p.Name
 	if err != nil {

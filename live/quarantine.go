@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"waymark/catalog"
-	"waymark/catalog/inspect"
 	"waymark/storage"
 	"waymark/suggest"
 )
@@ -265,9 +264,9 @@ func (e *Engine) Release(ctx context.Context, id, fingerprint string) (err error
 func (e *Engine) Withheld(id string) (suggest.Exclusion, bool) { return e.withheld().Of(id) }
 
 // known is what the checks compare entries with. It lives in the writer, from the first entry put on.
-func (w *writer) knownEntries() *inspect.Catalog {
+func (w *writer) knownEntries() *catalog.Inspector {
 	if w.known == nil {
-		w.known = inspect.NewCatalog()
+		w.known = catalog.NewInspector()
 		for _, t := range w.state.Tools() {
 			if row, known := w.quarantine.row(t.ID); !known || row.Removed {
 				w.known.Add(t.ID, t.Server, t.Name)
@@ -290,11 +289,11 @@ func (w *writer) review(c *candidate, next Quarantined, by Trust) (_ *Flagged, r
 		known.Connected(w.opts.Connected(w.name))
 	}
 	next.Flags = []string{}
-	for _, f := range known.Entry(c.entry) {
+	for _, f := range known.Inspect(c.entry) {
 		switch {
-		case f.Severity == inspect.Refuse:
+		case f.Refuse:
 			return nil, nil, fmt.Errorf("%s %q: %s", c.noun, catalog.Cut(c.id, 160), f.Detail)
-		case f.Severity == inspect.Quarantine && by < Approver:
+		case by < Approver:
 			held = true
 		}
 		next.Flags = append(next.Flags, f.Detail)

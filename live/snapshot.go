@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"waymark/internal/bounded"
 	"waymark/internal/codec"
-	"waymark/internal/pause"
 	"waymark/storage"
 	"waymark/suggest"
 	"waymark/suggest/history"
@@ -57,7 +57,7 @@ func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
 				if !errors.Is(err, storage.ErrUnavailable) {
 					return err
 				}
-				pause.For(e.life.keeping, followRetry)
+				bounded.Wait(e.life.keeping, followRetry)
 			}
 		})
 		returnMemory()

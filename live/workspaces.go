@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"waymark/internal/pause"
+	"waymark/internal/bounded"
 	"waymark/storage"
 	"waymark/suggest"
 )
@@ -59,7 +59,7 @@ func NewWorkspaces(store *storage.Store, opts Options) *Workspaces {
 	}
 	if opts.Idle > 0 {
 		w.behind.Go(func() {
-			for pause.For(ctx, opts.Idle/4); ctx.Err() == nil; pause.For(ctx, opts.Idle/4) {
+			for bounded.Wait(ctx, opts.Idle/4); ctx.Err() == nil; bounded.Wait(ctx, opts.Idle/4) {
 				w.UnloadIdle(w.opts.Now().Add(-opts.Idle))
 			}
 		})

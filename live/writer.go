@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"waymark/catalog/inspect"
+	"waymark/catalog"
 	"waymark/storage"
 )
 
@@ -50,12 +50,12 @@ func fits(c storage.Change) error {
 type writer struct {
 	*Engine
 	*foldedLog
-	building             *job             // the build under way; nil: none
-	failed               *extent          // what the last build, which failed, would have counted; nil: the next starts when it is due
-	grows                grownEpisodes    // episodes as they will be after what the batch performs
-	known                *inspect.Catalog // what the checks compare entries with; nil: to be made
-	vectors              string           // digest of the vectors that new builds take in; empty: none
-	fetching, fetchAgain bool             // vectors are being fetched; texts may have come since that began
+	building             *job               // the build under way; nil: none
+	failed               *extent            // what the last build, which failed, would have counted; nil: the next starts when it is due
+	grows                grownEpisodes      // episodes as they will be after what the batch performs
+	known                *catalog.Inspector // what the checks compare entries with; nil: to be made
+	vectors              string             // digest of the vectors that new builds take in; empty: none
+	fetching, fetchAgain bool               // vectors are being fetched; texts may have come since that began
 
 	dirty     bool
 	published time.Time

@@ -36,12 +36,12 @@ func (r *Run) outputOf(scope int) (json.RawMessage, error) {
 		return v, err
 	}
 	if len(s.last) == 1 {
-		return r.results[s.last[0]], nil
+		return r.status.Nodes[s.last[0]].Result, nil
 	}
 	out := map[string]json.RawMessage{}
 	for _, i := range s.last {
-		if r.results[i] != nil {
-			out[r.plan.nodes[i].id] = r.results[i]
+		if result := r.status.Nodes[i].Result; result != nil {
+			out[r.plan.nodes[i].id] = result
 		}
 	}
 	return json.Marshal(out)
@@ -119,7 +119,7 @@ func (r *Run) begin(i int) bool {
 	began := *s
 	began.Arguments = arguments
 	after := r.after(i, []string{})
-	go func() { r.ended <- r.work(i, began, arguments, after) }()
+	go func() { r.note(r.work(i, began, arguments, after)) }()
 	return true
 }
 
@@ -238,7 +238,6 @@ func (r *Run) close(i, scope int) {
 		return
 	}
 	s.State, s.Result = NodeDone, out
-	r.results[i] = out
 }
 
 // scopeView is what the values of a scope can refer to.
@@ -260,7 +259,7 @@ func (v scopeView) resolve(ref *reference) (json.RawMessage, *missingError) {
 		if n := v.r.status.Nodes[i]; n.Misfit {
 			return nil, &missingError{ref.text + ": the result of " + n.ID + " does not fit the output schema of its tool", false, i}
 		}
-		if from = v.r.results[i]; from == nil {
+		if from = v.r.status.Nodes[i].Result; from == nil {
 			return nil, &missingError{ref.text, v.r.status.Nodes[i].State != NodeDone, i}
 		}
 	}
@@ -278,8 +277,8 @@ func (v scopeView) environment(x *expression) map[string]any {
 		i := s.nodes[s.byID[id]]
 		n := v.r.status.Nodes[i]
 		result, known := v.r.decoded[i]
-		if !known && !n.Misfit && v.r.results[i] != nil {
-			result = decode(v.r.results[i])
+		if !known && !n.Misfit && n.Result != nil {
+			result = decode(n.Result)
 			v.r.decoded[i] = result
 		}
 		tasks[id] = map[string]any{"result": result, "state": string(n.State), "error": n.Error}

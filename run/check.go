@@ -84,7 +84,6 @@ type scope struct {
 	defaults map[string]json.RawMessage
 	params   catalog.Schema
 	given    json.RawMessage // parameters, where they are known beforehand
-	input    *Validator
 }
 
 // Calls reports whether the plan calls a tool other than those that own means.
@@ -187,7 +186,7 @@ func (c *checker) root(q Request) {
 	sc := scope{owner: -1, defaults: defaultsOf(def.InputSchema)}
 	sc.params = catalog.ReadSchema(def.InputSchema)
 	sc.given = withDefaults(params, sc.defaults)
-	sc.input, _ = c.validator(def.ID, def.InputSchema, "")
+	input, _ := c.validator(def.ID, def.InputSchema)
 	for _, name := range sc.params.Required() {
 		if _, ok := follow(sc.given, []step{{name, -1}}); !ok {
 			at, _ := sc.params.Member(name)
@@ -195,7 +194,7 @@ func (c *checker) root(q Request) {
 			c.missing(&sc, Problem{Argument: o.Key(), Detail: "is required and not given"}, o)
 		}
 	}
-	wrong, _ := sc.input.Check(sc.given)
+	wrong, _ := input.Check(sc.given)
 	for _, w := range wrong {
 		if w.At != "" || !w.Absent { // which of them are absent is said
 			c.wrong("", strings.TrimSuffix("params."+w.At, "."), "%s", w.Detail)
@@ -206,10 +205,7 @@ func (c *checker) root(q Request) {
 	}
 	tasks := def.Tasks
 	if len(tasks) == 0 { // one call, of the script or of what carries it out
-		task := catalog.Task{ID: "run", Tool: q.Capability, Arguments: map[string]json.RawMessage{}}
-		for name, v := range object {
-			task.Arguments[name], _ = json.Marshal(map[string]json.RawMessage{"$value": v}) // valid JSON: cannot fail
-		}
+		task := catalog.Task{ID: "run", Tool: q.Capability, Arguments: literally(object)}
 		c.scope(scope{owner: -1, given: params}, []catalog.Task{task}, nil)
 		return
 	}
@@ -226,14 +222,13 @@ func (c *checker) capability(id string) (catalog.Capability, bool) {
 	return def, ok
 }
 
-// validator compiles the place of a schema at a pointer once. A schema that cannot be used is no reason to refuse a call.
-func (c *checker) validator(id string, raw json.RawMessage, pointer string) (*Validator, error) {
-	key := id + "\n" + pointer
-	if v, ok := c.validators[key]; ok {
-		return v, nil
+// validator compiles the schema of an id once. One that cannot be used is no reason to refuse a call.
+func (c *checker) validator(id string, raw json.RawMessage) (v *Validator, err error) {
+	v, known := c.validators[id]
+	if !known {
+		v, err = NewValidator(raw)
+		c.validators[id] = v
 	}
-	v, err := newValidator(raw, pointer)
-	c.validators[key] = v
 	return v, err
 }
 
@@ -276,7 +271,7 @@ func (c *checker) scope(sc scope, tasks []catalog.Task, output json.RawMessage) 
 		unsound = !c.link(s, &c.plan.nodes[i], compile) || unsound
 	}
 	if len(output) > 0 {
-		v, err := compile.value(output, 0)
+		v, err := compile.value(output)
 		if err != nil {
 			c.wrong(strings.TrimSuffix(s.prefix, "/"), "output", "%s", err)
 		} else {
@@ -393,19 +388,14 @@ func (c *checker) link(s *scope, n *node, compile compiler) (sound bool) {
 		c.wrong(n.path, "timeout_ms", "is %d, must be 0 to %d", n.task.TimeoutMS, maxTimeout/time.Millisecond)
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.task.Arguments)) {
-		v, err := compile.value(n.task.Arguments[name], 0)
+		v, err := compile.value(n.task.Arguments[name])
 		if err != nil {
 			wrong(name, "%s", err)
 			continue
 		}
-		v.each(func(v *value) {
-			switch {
-			case v.expr != nil:
-				depend(name, v.expr.tasks...)
-			case v.from.from == fromTask:
-				depend(name, c.plan.nodes[s.nodes[v.from.task]].id)
-			}
-		})
+		for _, read := range v.reads {
+			depend(name, tasksOf(read)...)
+		}
 		n.args = append(n.args, argument{name: name, path: []string{name}, value: v})
 	}
 	slices.Sort(n.deps)

@@ -48,7 +48,6 @@ type Run struct {
 
 	mu        sync.Mutex
 	status    Status
-	results   []json.RawMessage // by node; nil: none
 	params    []json.RawMessage // by scope; nil: it is not open yet
 	blocked   []bool            // by node: skipped because something failed
 	approved  []bool
@@ -58,12 +57,12 @@ type Run struct {
 	stopping  bool // the process ends: what is open stays open
 	parked    bool // it waits in the journal
 	canceling bool
-	broken    error // the journal takes no more
+	ending    bool        // nothing more happens
+	broken    error       // the journal takes no more
+	unwatch   func() bool // the end of the process; nil: the run has not begun
 
 	kept atomic.Int64 // bytes of all results
 
-	ended    chan nodeEnd
-	wake     chan struct{}
 	over     chan struct{}
 	calls    context.Context
 	stopCall context.CancelFunc
@@ -72,7 +71,6 @@ type Run struct {
 type nodeEnd struct {
 	node      int
 	status    Node
-	result    json.RawMessage
 	abandoned bool // the process ended it: nothing is known of what happened
 	broken    error
 }
@@ -86,8 +84,7 @@ func Start(ctx context.Context, id string, p *Plan, o Options) (*Run, error) {
 		r.stopCall()
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
-	go r.loop(ctx)
-	return r, nil
+	return r.proceed(ctx, nil), nil
 }
 
 // Resume goes on with a run that waits in the journal, or that the process before did not end. p is the plan of its
@@ -107,7 +104,6 @@ func Resume(ctx context.Context, past Past, p *Plan, o Options, first func(*Run)
 		}
 		now := &r.status.Nodes[i]
 		if n.State.settled() {
-			r.results[i] = n.Result
 			r.kept.Add(int64(len(n.Result)))
 			n.DependsOn = now.DependsOn
 			*now = n
@@ -116,11 +112,7 @@ func Resume(ctx context.Context, past Past, p *Plan, o Options, first func(*Run)
 			now.Reason = "it was under way when the process ended, and may have happened"
 		}
 	}
-	if first != nil {
-		first(r)
-	}
-	go r.loop(ctx)
-	return r
+	return r.proceed(ctx, first)
 }
 
 // Rules are those by which the request of a past run is checked again: with the capabilities as they were.
@@ -146,9 +138,9 @@ func newRun(ctx context.Context, id string, p *Plan, o Options) *Run {
 	o = o.filled()
 	r := &Run{
 		id: id, intent: p.request.DAG.Intent, plan: p, opts: o,
-		results: make([]json.RawMessage, len(p.nodes)), blocked: make([]bool, len(p.nodes)), approved: make([]bool, len(p.nodes)),
+		blocked: make([]bool, len(p.nodes)), approved: make([]bool, len(p.nodes)),
 		params: make([]json.RawMessage, len(p.scopes)), decoded: map[int]any{},
-		changed: make(chan struct{}), ended: make(chan nodeEnd), wake: make(chan struct{}, 1), over: make(chan struct{}),
+		changed: make(chan struct{}), over: make(chan struct{}),
 		status: Status{
 			ID: id, Capability: p.Capability, Intent: o.Shown(p.request.DAG.Intent), State: Running, StartedAt: o.Now().UTC(),
 			Nodes: make([]Node, len(p.nodes)), Waiting: []string{}, Warnings: p.Warnings,
@@ -233,8 +225,8 @@ func (r *Run) Decide(paths []string, allow bool) error {
 		r.refuse(i)
 	}
 	r.recount()
-	r.status.State = Running // whoever looks before the loop does shall not see it wait
-	r.nudge()
+	r.status.State = Running // whoever looks before the run goes on shall not see it wait
+	r.step()
 	return nil
 }
 
@@ -255,7 +247,7 @@ func (r *Run) refuse(i int) {
 	r.inFlight++
 	go func() {
 		err := r.opts.Journal.Ended(context.WithoutCancel(r.calls), r.id, n)
-		r.ended <- nodeEnd{node: i, status: n, broken: err}
+		r.note(nodeEnd{node: i, status: n, broken: err})
 	}()
 }
 
@@ -268,65 +260,65 @@ func (r *Run) Cancel() error {
 	}
 	r.canceling = true
 	r.stopCall()
-	r.nudge()
+	r.step()
 	return nil
 }
 
-func (r *Run) nudge() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
+// proceed lets the run go on, after first has decided about it. When ctx ends, nothing more is begun, and calls under way
+// get a grace.
+func (r *Run) proceed(ctx context.Context, first func(*Run)) *Run {
+	if first != nil {
+		first(r)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unwatch = context.AfterFunc(ctx, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.stopping = true
+		time.AfterFunc(r.opts.Grace, r.stopCall)
+		r.step()
+	})
+	go func() { // whoever asked for the run is answered before anything of it happens
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.step()
+	}()
+	return r
+}
+
+// step goes on after a change: it settles and begins what can be, and ends the run where nothing more can happen, or
+// nothing before a person decides. Before the run has begun it does nothing. mu is held.
+func (r *Run) step() {
+	if r.unwatch == nil || r.ending {
+		return
+	}
+	r.advance()
+	r.recount()
+	r.parked = r.status.State == Paused && !r.canceling && !r.stopping && r.broken == nil // what stops is resumed, and then waits
+	r.ending = r.parked || r.inFlight == 0 && (r.canceling || r.stopping || r.broken != nil || r.settledScope(0))
+	r.tell()
+	if r.ending {
+		go r.finish()
 	}
 }
 
-// loop owns the progress of the run.
-func (r *Run) loop(ctx context.Context) {
-	defer close(r.over)
-	defer r.stopCall()
-	stop := ctx.Done()
-	var late <-chan time.Time
-	for {
-		r.mu.Lock()
-		r.advance()
-		r.recount()
-		r.parked = r.status.State == Paused && !r.canceling && !r.stopping && r.broken == nil // what stops is resumed, and then waits
-		finished := r.parked || r.inFlight == 0 && (r.canceling || r.stopping || r.broken != nil || r.settledScope(0))
-		close(r.changed)
-		r.changed = make(chan struct{})
-		r.mu.Unlock()
-		if finished {
-			r.finish(ctx)
-			return
-		}
-		select {
-		case e := <-r.ended:
-			r.mu.Lock()
-			r.note(e)
-			r.mu.Unlock()
-		case <-r.wake:
-		case <-stop:
-			stop = nil
-			r.mu.Lock()
-			r.stopping = true
-			r.mu.Unlock()
-			late = time.After(r.opts.Grace)
-		case <-late:
-			r.stopCall()
-		}
-	}
+// tell wakes those who wait for a change. mu is held.
+func (r *Run) tell() {
+	close(r.changed)
+	r.changed = make(chan struct{})
 }
 
 // note takes in what became of a node.
 func (r *Run) note(e nodeEnd) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.inFlight--
-	if e.broken != nil {
-		r.broken = e.broken
+	r.broken = cmp.Or(e.broken, r.broken)
+	if !e.abandoned {
+		r.status.Nodes[e.node] = e.status
 	}
-	if e.abandoned {
-		return
-	}
-	r.status.Nodes[e.node] = e.status
-	r.results[e.node] = e.result
+	r.step()
 }
 
 // recount brings the summary of the status up to date.
@@ -381,21 +373,23 @@ func (s *Status) Cancel(at time.Time) {
 }
 
 // finish ends the run, unless it is to be resumed.
-func (r *Run) finish(ctx context.Context) {
+func (r *Run) finish() {
+	defer close(r.over)
+	defer r.stopCall()
+	r.unwatch()
+	durable := context.WithoutCancel(r.calls)
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	s := &r.status
 	if r.parked {
 		now := r.copied()
 		r.mu.Unlock()
-		_ = r.opts.Journal.Leave(context.WithoutCancel(ctx), now) // otherwise it counts as interrupted by the end of the process
+		_ = r.opts.Journal.Leave(durable, now) // otherwise it counts as interrupted by the end of the process
 		r.mu.Lock()
-		close(r.changed) // whoever watches reads on in the journal
-		r.changed = make(chan struct{})
-		r.mu.Unlock()
+		r.tell() // whoever watches reads on in the journal
 		return
 	}
 	if r.stopping && !r.canceling && !r.settledScope(0) {
-		r.mu.Unlock()
 		return
 	}
 	s.endNodes()
@@ -421,8 +415,7 @@ func (r *Run) finish(ctx context.Context) {
 	last := r.copied()
 	s.State, s.EndedAt, s.Output, s.Error = Running, time.Time{}, nil, "" // until it is kept, nobody sees the end
 	r.mu.Unlock()
-
-	if err := r.opts.Journal.Leave(context.WithoutCancel(ctx), last); err != nil {
+	if err := r.opts.Journal.Leave(durable, last); err != nil {
 		last.State, last.Error = Failed, "the end of the run could not be kept: "+err.Error()
 	}
 	if r.opts.Over != nil {
@@ -430,7 +423,5 @@ func (r *Run) finish(ctx context.Context) {
 	}
 	r.mu.Lock()
 	r.status = last
-	close(r.changed)
-	r.changed = make(chan struct{})
-	r.mu.Unlock()
+	r.tell()
 }

@@ -284,110 +284,86 @@ func matchesPattern(args ...any) (any, error) {
 	return regexp.MatchString(source, text)
 }
 
-// A value is an argument or an output as it stands in a DAG. An object with the one key $from is what the
-// reference says, with the one key $expr what the expression gives, with the one key $value that value as
-// it stands. They may stand anywhere in an object or list.
+// A value is an argument or an output as it stands in a DAG: JSON, in which an object with the one key $from is what the
+// reference says, with the one key $expr what the expression gives, with the one key $value that value as it stands.
 type value struct {
-	literal json.RawMessage // as it stands
-	from    *reference
-	expr    *expression
-	members map[string]*value
-	list    []*value
+	tree  any   // as decoded, with a *reference or an *expression in the place of such an object
+	reads []any // these, in the order of their places
 }
-
-// maxNesting bounds how deep a value is looked into.
-const maxNesting = 32
 
 // compiler has the places of the tasks of a scope by id.
 type compiler map[string]int
 
-func (c compiler) value(raw json.RawMessage, depth int) (*value, error) {
-	raw = bytes.TrimSpace(raw)
+func (c compiler) value(raw json.RawMessage) (*value, error) {
+	tree, err := catalog.Decode(raw)
 	switch {
-	case depth > maxNesting:
-		return nil, fmt.Errorf("nested more than %d deep", maxNesting)
-	case !json.Valid(raw):
+	case err != nil:
 		return nil, errors.New("is no JSON")
-	case !bytes.ContainsRune(raw, '$') && !bytes.Contains(raw, []byte(`\u0024`)), raw[0] != '{' && raw[0] != '[':
-		return &value{literal: raw}, nil
-	case raw[0] == '[':
-		var elements []json.RawMessage
-		if err := json.Unmarshal(raw, &elements); err != nil {
-			return nil, err
-		}
-		v := &value{list: make([]*value, len(elements))}
-		for i, e := range elements {
-			var err error
-			if v.list[i], err = c.value(e, depth+1); err != nil {
+	case !bytes.ContainsRune(raw, '$') && !bytes.Contains(raw, []byte(`\u0024`)):
+		return &value{tree: raw}, nil
+	}
+	v := &value{}
+	v.tree, err = c.within(tree, &v.reads)
+	return v, err
+}
+
+func (c compiler) within(at any, reads *[]any) (_ any, err error) {
+	switch at := at.(type) {
+	case []any:
+		for i := range at {
+			if at[i], err = c.within(at[i], reads); err != nil {
 				return nil, err
 			}
 		}
-		return v, nil
-	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &members); err != nil {
-		return nil, err
-	}
-	for _, key := range []string{"$from", "$expr", "$value"} {
-		if body, ok := members[key]; ok {
-			if len(members) > 1 {
+	case map[string]any:
+		for _, key := range []string{"$from", "$expr", "$value"} {
+			if body, ok := at[key]; ok && len(at) > 1 {
 				return nil, fmt.Errorf("%s stands alone in its object", key)
+			} else if ok {
+				return c.special(key, body, reads)
 			}
-			return c.special(key, body)
+		}
+		for _, name := range slices.Sorted(maps.Keys(at)) {
+			if at[name], err = c.within(at[name], reads); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
 		}
 	}
-	v := &value{members: make(map[string]*value, len(members))}
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		m, err := c.value(members[name], depth+1)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		v.members[name] = m
-	}
-	return v, nil
+	return at, nil
 }
 
-func (c compiler) special(key string, body json.RawMessage) (*value, error) {
-	if key == "$value" {
-		return &value{literal: body}, nil
-	}
-	var text string
-	if err := json.Unmarshal(body, &text); err != nil {
-		return nil, fmt.Errorf("%s is no string", key)
-	}
-	if key == "$from" {
-		r, err := parseReference(text, c)
-		return &value{from: &r}, err
-	}
-	x, err := compileExpression(text, false)
-	return &value{expr: x}, err
-}
-
-// each calls f for every reference and expression in the value.
-func (v *value) each(f func(*value)) {
+func (c compiler) special(key string, body any, reads *[]any) (read any, err error) {
+	text, ok := body.(string)
 	switch {
-	case v.from != nil, v.expr != nil:
-		f(v)
-	case v.members != nil:
-		for _, name := range slices.Sorted(maps.Keys(v.members)) {
-			v.members[name].each(f)
+	case key == "$value":
+		return body, nil
+	case !ok:
+		return nil, fmt.Errorf("%s is no string", key)
+	case key == "$from":
+		read, err = parseReference(text, c)
+	default:
+		read, err = compileExpression(text, false)
+	}
+	*reads = append(*reads, read)
+	return read, err
+}
+
+// tasksOf lists the ids of the tasks whose results a reference or an expression reads.
+func tasksOf(read any) []string {
+	switch read := read.(type) {
+	case *expression:
+		return read.tasks
+	case *reference:
+		if read.from == fromTask {
+			return []string{read.id}
 		}
 	}
-	for _, e := range v.list {
-		e.each(f)
-	}
+	return nil
 }
 
-// isLiteral reports whether the value is known before anything runs.
-func (v *value) isLiteral() bool {
-	known := true
-	v.each(func(*value) { known = false })
-	return known
-}
-
-// plain is a literal value as JSON.
+// plain is a value that reads nothing as JSON.
 func (v *value) plain() json.RawMessage {
-	b, _, _ := v.eval(scopeView{}) // nothing in it can fail
+	b, _ := json.Marshal(v.tree) // it was JSON
 	return b
 }
 
@@ -400,44 +376,46 @@ type missingError struct {
 
 func (e *missingError) Error() string { return fmt.Sprintf("there is no %s", e.text) }
 
-// eval computes the value. missing is set if what it refers to is not there; of a value within an object
-// or a list, null stands for it.
+// eval computes the value. missing is set if it is a reference to what is not there; within an object or a list, null
+// stands for that.
 func (v *value) eval(in scopeView) (out json.RawMessage, missing *missingError, err error) {
-	switch {
-	case v.from != nil:
-		out, missing = in.resolve(v.from)
+	if ref, ok := v.tree.(*reference); ok {
+		out, missing = in.resolve(ref)
 		return out, missing, nil
-	case v.expr != nil:
-		out, err = v.expr.value(in.environment(v.expr))
-		return out, nil, err
-	case v.members != nil:
-		all := make(map[string]json.RawMessage, len(v.members))
-		for _, name := range slices.Sorted(maps.Keys(v.members)) {
-			if all[name], err = v.members[name].evalInner(in); err != nil {
-				return nil, nil, err
-			}
-		}
-		out, err = json.Marshal(all)
-		return out, nil, err
-	case v.list != nil:
-		all := make([]json.RawMessage, len(v.list))
-		for i, e := range v.list {
-			if all[i], err = e.evalInner(in); err != nil {
-				return nil, nil, err
-			}
-		}
-		out, err = json.Marshal(all)
-		return out, nil, err
 	}
-	return v.literal, nil, nil
+	tree, err := in.filled(v.tree)
+	if err == nil {
+		out, err = json.Marshal(tree)
+	}
+	return out, nil, err
 }
 
-func (v *value) evalInner(in scopeView) (json.RawMessage, error) {
-	out, missing, err := v.eval(in)
-	if missing != nil {
-		out = json.RawMessage("null")
+// filled is a decoded value with what is read in it.
+func (v scopeView) filled(at any) (_ any, err error) {
+	switch at := at.(type) {
+	case *reference:
+		out, _ := v.resolve(at)
+		return out, nil
+	case *expression:
+		return at.value(v.environment(at))
+	case []any:
+		all := make([]any, len(at))
+		for i := range at {
+			if all[i], err = v.filled(at[i]); err != nil {
+				return nil, err
+			}
+		}
+		return all, nil
+	case map[string]any:
+		all := make(map[string]any, len(at))
+		for _, name := range slices.Sorted(maps.Keys(at)) {
+			if all[name], err = v.filled(at[name]); err != nil {
+				return nil, err
+			}
+		}
+		return all, nil
 	}
-	return out, err
+	return at, nil
 }
 
 // A reference says where a value comes from:
@@ -453,7 +431,8 @@ func (v *value) evalInner(in scopeView) (json.RawMessage, error) {
 type reference struct {
 	text string
 	from source
-	task int // where from is fromTask: its place in the scope
+	id   string // where from is fromTask
+	task int    // its place in the scope
 	path []step
 }
 
@@ -474,9 +453,9 @@ type step struct {
 const maxPath = 64 // steps
 
 // parseReference reads a reference.
-func parseReference(text string, tasks map[string]int) (reference, error) {
-	r := reference{text: text}
-	rest, after := "", 0
+func parseReference(text string, tasks map[string]int) (*reference, error) {
+	r := &reference{text: text}
+	rest := ""
 	switch {
 	case text == "intent":
 		return r, nil
@@ -486,18 +465,16 @@ func parseReference(text string, tasks map[string]int) (reference, error) {
 		for end := range len(text) + 1 { // the longest id wins
 			if end == len(text) || text[end] == '.' || text[end] == '[' {
 				if at, ok := tasks[text[:end]]; ok {
-					r.from, r.task, after = fromTask, at, end
+					r.from, r.id, r.task = fromTask, text[:end], at
 				}
 			}
 		}
 		if r.from != fromTask {
-			id := text
-			if i := strings.IndexAny(text, ".["); i >= 0 {
-				id = text[:i]
-			}
-			return r, &unknownTaskError{text, id}
+			id, _, _ := strings.Cut(text, ".")
+			id, _, _ = strings.Cut(id, "[")
+			return r, fmt.Errorf("%q: there is no task %q; a value comes from intent, from params or from a task, as in t1.result.id", text, id)
 		}
-		rest = text[after:]
+		rest = text[len(r.id):]
 		if head(rest, ".result") {
 			rest = rest[len(".result"):]
 		}
@@ -513,13 +490,6 @@ func parseReference(text string, tasks map[string]int) (reference, error) {
 		}
 	}
 	return r, nil
-}
-
-// unknownTaskError is a reference to nothing in the DAG.
-type unknownTaskError struct{ text, id string }
-
-func (e *unknownTaskError) Error() string {
-	return fmt.Sprintf("%q: there is no task %q; a value comes from intent, from params or from a task, as in t1.result.id", e.text, e.id)
 }
 
 // head reports whether text begins with a word that ends there.

@@ -15,13 +15,13 @@ func (c *checker) types(s *scope, n *node) {
 	}
 	in := catalog.ReadSchema(n.tool.InputSchema)
 	var err error
-	if n.input, err = c.validator(n.tool.ID, n.tool.InputSchema, ""); err != nil {
+	if n.input, err = c.validator(n.tool.ID, n.tool.InputSchema); err != nil {
 		c.warn("%s: arguments are not checked: %s", n.tool.ID, oneLine(err.Error()))
 	}
 	given := map[string]bool{}
 	for i := range n.args {
 		a := &n.args[i]
-		a.path = place(in, a.name)
+		a.path, _, _ = place(in, a.name)
 		given[a.path[0]] = true
 	}
 	required := in.Required()
@@ -37,76 +37,53 @@ func (c *checker) types(s *scope, n *node) {
 	for i := range n.args {
 		a := &n.args[i]
 		a.required = len(a.path) == 1 && slices.Contains(required, a.name)
-		want, f := in, catalog.Present
-		for _, part := range a.path {
-			if want, f = want.Member(part); f != catalog.Present {
-				break
-			}
-		}
-		if f == catalog.Absent {
+		_, want, found := place(in, a.name)
+		if found == catalog.Absent {
 			c.wrong(n.path, a.name, "%s takes no such argument; it takes %s", n.tool.ID, list(in.Names()))
 			continue
 		}
+		from, _ := a.value.tree.(*reference)
 		switch {
-		case a.required && c.ofHost(s, a.value.from):
-			at := c.plan.nodes[s.nodes[a.value.from.task]].path
+		case a.required && from != nil && from.from == fromTask && c.plan.nodes[s.nodes[from.task]].kind == KindHost:
+			at := c.plan.nodes[s.nodes[from.task]].path
 			detail := "takes a result of " + at + ", which the host carries out itself"
 			c.missing(s, Problem{Task: n.path, Argument: a.name, Detail: detail}, Open{n.id, a.name, n.tool.ID, shown(want)})
-		case a.value.from != nil:
-			c.reference(s, n.path, a.name, a.value.from, want)
-		case a.value.isLiteral():
-			c.literal(n, a)
+		case from != nil:
+			c.reference(s, n.path, a.name, from, want)
+		case len(a.value.reads) == 0:
+			wrong, _ := n.input.Check(a.value.plain(), a.path...) // nothing where it stands elsewhere: checked with the whole
+			for _, w := range wrong {
+				c.wrong(n.path, a.name, "%s", w)
+			}
 		default:
 			c.inner(s, n.path, a.name, a.value)
 		}
 	}
 }
 
-// ofHost reports whether a reference is to the result of a task that the host carries out.
-func (c *checker) ofHost(s *scope, r *reference) bool {
-	return r != nil && r.from == fromTask && c.plan.nodes[s.nodes[r.task]].kind == KindHost
-}
-
-// place is where an argument stands: a name with dots may mean a member of an object, as plans write it.
-func place(in catalog.Schema, name string) []string {
-	if _, f := in.Member(name); f == catalog.Present || !strings.Contains(name, ".") {
-		return []string{name}
+// place is where an argument stands, with its schema: a name with dots may mean a member of an object, as plans write it.
+func place(in catalog.Schema, name string) (path []string, want catalog.Schema, found catalog.Presence) {
+	want, found = in.Member(name)
+	if found == catalog.Present || !strings.Contains(name, ".") {
+		return []string{name}, want, found
 	}
-	path := strings.Split(name, ".")
-	at := in
+	path = strings.Split(name, ".")
 	for _, part := range path {
-		next, f := at.Member(part)
-		if f != catalog.Present {
-			return []string{name}
+		var inside catalog.Presence
+		if in, inside = in.Member(part); inside != catalog.Present {
+			return []string{name}, want, found
 		}
-		at = next
 	}
-	return path
-}
-
-// literal checks an argument whose value is known.
-func (c *checker) literal(n *node, a *argument) {
-	if n.input == nil {
-		return
-	}
-	pointer := ""
-	for _, part := range a.path {
-		pointer += "/properties/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(part)
-	}
-	v, _ := c.validator(n.tool.ID, n.tool.InputSchema, pointer) // nil where it stands elsewhere: checked with the whole
-	wrong, _ := v.Check(a.value.plain())
-	for _, w := range wrong {
-		c.wrong(n.path, a.name, "%s", w)
-	}
+	return path, in, catalog.Present
 }
 
 // inner checks the references within an argument.
 func (c *checker) inner(s *scope, path, argument string, v *value) {
-	v.each(func(v *value) {
-		if v.from != nil {
-			c.reference(s, path, argument, v.from, catalog.Schema{})
+	for _, read := range v.reads {
+		if from, ok := read.(*reference); ok {
+			c.reference(s, path, argument, from, catalog.Schema{})
 		}
-	})
+	}
 }
 
 // reference checks where a value comes from, and that it can be what is wanted.
@@ -163,14 +140,11 @@ func (c *checker) reference(s *scope, path, argument string, r *reference, want 
 
 func (c *checker) outputTypes(s *scope) {
 	c.inner(s, strings.TrimSuffix(s.prefix, "/"), "output", s.output)
-	s.output.each(func(v *value) {
-		if v.expr == nil {
-			return
-		}
-		for _, id := range v.expr.tasks {
+	for _, read := range s.output.reads {
+		for _, id := range tasksOf(read) {
 			if _, ok := s.byID[id]; !ok {
 				c.wrong(strings.TrimSuffix(s.prefix, "/"), "output", "there is no task %q", id)
 			}
 		}
-	})
+	}
 }

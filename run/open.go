@@ -128,24 +128,29 @@ func (q *Request) Set(values map[string]json.RawMessage) error {
 			continue
 		}
 		if key == "params" {
-			params, err := merged(q.DAG.Params, members)
-			if err != nil {
+			all := map[string]json.RawMessage{}
+			if len(q.DAG.Params) > 0 && json.Unmarshal(q.DAG.Params, &all) != nil {
 				problems = append(problems, Problem{Argument: "params", Detail: "is no object"})
+				continue
 			}
-			q.DAG.Params = params
+			maps.Copy(all, members)
+			q.DAG.Params, _ = json.Marshal(all) // it was JSON
 			continue
 		}
-		i := slices.IndexFunc(tasks, func(t catalog.Task) bool { return t.ID == key })
+		ids := make([]string, len(tasks))
+		for i, t := range tasks {
+			ids[i] = t.ID
+		}
+		i := slices.Index(ids, key)
 		if i < 0 {
-			problems = append(problems, Problem{Argument: "values." + key, Detail: "there is no such task; there are " + list(taskIDs(tasks))})
+			problems = append(problems, Problem{Argument: "values." + key, Detail: "there is no such task; there are " + list(ids)})
 			continue
 		}
-		arguments := maps.Clone(tasks[i].Arguments)
-		if arguments == nil {
-			arguments = map[string]json.RawMessage{}
-		}
-		for name, v := range members {
-			arguments[name] = literally(v)
+		arguments := literally(members)
+		for name, v := range tasks[i].Arguments {
+			if _, given := members[name]; !given {
+				arguments[name] = v
+			}
 		}
 		tasks[i].Arguments = arguments
 	}
@@ -156,31 +161,13 @@ func (q *Request) Set(values map[string]json.RawMessage) error {
 	return nil
 }
 
-func taskIDs(tasks []catalog.Task) []string {
-	ids := make([]string, len(tasks))
-	for i, t := range tasks {
-		ids[i] = t.ID
-	}
-	return ids
-}
-
-// merged is an object with members added or replaced.
-func merged(object json.RawMessage, members map[string]json.RawMessage) (json.RawMessage, error) {
-	all := map[string]json.RawMessage{}
-	if len(object) > 0 {
-		if err := json.Unmarshal(object, &all); err != nil {
-			return object, err
+// literally are arguments with values in which nothing is a reference.
+func literally(values map[string]json.RawMessage) map[string]json.RawMessage {
+	all := make(map[string]json.RawMessage, len(values))
+	for name, v := range values {
+		if all[name] = v; bytes.ContainsAny(v, "{[") {
+			all[name], _ = json.Marshal(map[string]json.RawMessage{"$value": v}) // valid JSON: cannot fail
 		}
 	}
-	maps.Copy(all, members)
-	return json.Marshal(all)
-}
-
-// literally is an argument with a value in which nothing is a reference.
-func literally(v json.RawMessage) json.RawMessage {
-	if !bytes.ContainsAny(v, "{[") {
-		return v
-	}
-	out, _ := json.Marshal(map[string]json.RawMessage{"$value": v}) // valid JSON: cannot fail
-	return out
+	return all
 }

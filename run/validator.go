@@ -38,10 +38,7 @@ var (
 const schemaURL = "waymark:schema"
 
 // NewValidator compiles a schema; nil for no schema.
-func NewValidator(text json.RawMessage) (*Validator, error) { return newValidator(text, "") }
-
-// newValidator compiles the place of a schema at a pointer.
-func newValidator(text json.RawMessage, pointer string) (v *Validator, err error) {
+func NewValidator(text json.RawMessage) (v *Validator, err error) {
 	defer func() { // of the library, by a schema it was not made for
 		if p := recover(); p != nil {
 			v, err = nil, fmt.Errorf("the schema cannot be read: %v", p)
@@ -65,7 +62,7 @@ func newValidator(text json.RawMessage, pointer string) (v *Validator, err error
 	if err := c.AddResource(schemaURL, doc); err != nil {
 		return nil, fmt.Errorf("the schema cannot be read: %w", err)
 	}
-	if v.root, err = c.Compile(schemaURL + "#" + pointer); err != nil {
+	if v.root, err = c.Compile(schemaURL); err != nil {
 		return nil, fmt.Errorf("the schema cannot be read: %w", err)
 	}
 	v.count(reflect.ValueOf(v.root), map[*jsonschema.Schema]bool{})
@@ -138,10 +135,17 @@ type Mismatch struct {
 
 func (m Mismatch) String() string { return strings.TrimPrefix(m.At+": "+m.Detail, ": ") }
 
-// Check lists what of a value does not fit, at most eight places. An error means that this cannot be said.
-func (v *Validator) Check(value json.RawMessage) (wrong []Mismatch, err error) {
+// Check lists what of a value does not fit, at most eight places. An error means that this cannot be said. With a path
+// the value is that of the property at its end, of which a schema without the property there says nothing.
+func (v *Validator) Check(value json.RawMessage, path ...string) (wrong []Mismatch, err error) {
 	if v == nil {
 		return nil, nil
+	}
+	at := v.root
+	for _, name := range path {
+		if at = at.Properties[name]; at == nil {
+			return nil, nil
+		}
 	}
 	if len(value) > checkedSize {
 		return nil, errTooLarge
@@ -160,7 +164,7 @@ func (v *Validator) Check(value json.RawMessage) (wrong []Mismatch, err error) {
 			}
 		}
 	}()
-	err = v.root.Validate(decoded)
+	err = at.Validate(decoded)
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {
 		return nil, err

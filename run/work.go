@@ -9,6 +9,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"waymark/catalog"
 )
 
 // work carries out one node: says that it begins, calls, and says how it ended.
@@ -41,12 +43,11 @@ func (r *Run) work(i int, s Node, arguments json.RawMessage, after []string) (en
 		end.status.State, end.status.ErrorKind, end.status.Error = NodeFailed, result.Failure, result.Message
 	default:
 		end.status.State, end.status.Unvalidated, end.status.Unrecorded, end.status.Misfit = NodeDone, result.Unvalidated, result.Unrecorded, result.Misfit
-		end.result = resultOf(result)
-		if long := r.tooLong(end.result); long != "" {
-			end.result, end.status.State, end.status.ErrorKind = nil, NodeFailed, FailedTool
+		end.status.Result = resultOf(result)
+		if long := r.tooLong(end.status.Result); long != "" {
+			end.status.Result, end.status.State, end.status.ErrorKind = nil, NodeFailed, FailedTool
 			end.status.Error = "it was done, but " + long
 		}
-		end.status.Result = end.result
 	}
 	end.broken = r.opts.Journal.Ended(durable, r.id, end.status)
 	return end
@@ -112,7 +113,7 @@ func (r *Run) compute(i int, s Node, arguments json.RawMessage) nodeEnd {
 		return nodeEnd{node: i, status: s}
 	}
 	s.State, s.Result = NodeDone, v
-	return nodeEnd{node: i, status: s, result: v}
+	return nodeEnd{node: i, status: s}
 }
 
 // resultOf is what other nodes see of a call: the structured content, else the text, as JSON if it is an
@@ -121,19 +122,7 @@ func resultOf(r Result) json.RawMessage {
 	if s := bytes.TrimSpace(r.Structured); len(s) > 0 && json.Valid(s) && string(s) != "null" {
 		return s
 	}
-	var blocks []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}
-	if json.Unmarshal(r.Content, &blocks) != nil {
-		return json.RawMessage("null")
-	}
-	var texts []string
-	for _, b := range blocks {
-		if b.Type == "text" {
-			texts = append(texts, b.Text)
-		}
-	}
+	texts := Texts(r.Content)
 	if len(texts) == 0 {
 		return json.RawMessage("null")
 	}
@@ -145,14 +134,24 @@ func resultOf(r Result) json.RawMessage {
 	return b
 }
 
+// Texts are the texts of MCP content blocks.
+func Texts(content json.RawMessage) (texts []string) {
+	var blocks []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	_ = json.Unmarshal(content, &blocks) // what is no list of blocks has no text
+	for _, b := range blocks {
+		if b.Type == "text" {
+			texts = append(texts, b.Text)
+		}
+	}
+	return texts
+}
+
 // decode reads JSON for an expression: whole numbers stay whole.
 func decode(raw json.RawMessage) any {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return nil
-	}
+	v, _ := catalog.Decode(raw) // what is no JSON is nil
 	return plainNumbers(v)
 }
 

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/internal/plural"
+	"waymark/catalog"
 )
 
 // A CouncilRequest ranks responses by their reviews. With Judge, models write the reviews, and the responses if there
@@ -62,10 +62,10 @@ func (s *Scorer) Council(ctx context.Context, req CouncilRequest) (CouncilAnswer
 		if best := a.Ranking[i].Score; best != nil {
 			a.Message += fmt.Sprintf(" with %.2f", *best)
 		}
-		a.Message += fmt.Sprintf(" of %s.", plural.Of(len(a.Ranking), "answer"))
+		a.Message += fmt.Sprintf(" of %s.", catalog.Plural(len(a.Ranking), "answer"))
 	}
 	if n := len(a.SafetyGate.Failed); n > 0 {
-		a.Message += fmt.Sprintf(" %s failed the safety gate.", plural.Of(n, "answer"))
+		a.Message += fmt.Sprintf(" %s failed the safety gate.", catalog.Plural(n, "answer"))
 	}
 	return a, nil
 }

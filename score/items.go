@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/internal/plural"
+	"waymark/catalog"
 )
 
 //go:embed hypothesis.yaml
@@ -326,7 +326,7 @@ func (a *Answer) message(r *Rubric, field string) string {
 		}
 		verdicts = append(verdicts, fmt.Sprintf("%d %s", n, b.Verdict))
 	}
-	text := plural.Of(len(a.Results), map[string]string{"hypotheses": "hypothesis", "items": "item"}[field])
+	text := catalog.Plural(len(a.Results), map[string]string{"hypotheses": "hypothesis", "items": "item"}[field])
 	if len(verdicts) > 0 {
 		text += ": " + strings.Join(verdicts, ", ")
 	}

@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"waymark/internal/strictjson"
+	"waymark/internal/codec"
 )
 
 // A Definition is a rubric as data. The limits of its fields, see [Check], keep every sum within a [Decimal].
@@ -177,8 +177,8 @@ func decodeYAML[T any](data []byte) (v T, err error) {
 			return v, err
 		}
 	}
-	err = strictjson.Unmarshal(text, &v)
-	var strict *strictjson.Error
+	err = codec.Unmarshal(text, &v)
+	var strict *codec.Error
 	if !errors.As(err, &strict) || strict.Syntax {
 		return v, err
 	}

@@ -14,7 +14,6 @@ import (
 	"waymark/catalog"
 	"waymark/gateway"
 	"waymark/ingest/hook"
-	"waymark/internal/plural"
 	"waymark/live"
 	"waymark/server/internal/api"
 	"waymark/server/internal/runs"
@@ -270,7 +269,7 @@ func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (out d
 	note("lag", counted <= stats.Model.Seq, "the model counts event %d of %d", min(stats.Model.Seq, counted), counted)
 	note("freshness", true, "%v", e.Behind())
 	note("catalog", true, "%d tools, %d capabilities, %d tools seen only in episodes", stats.Tools, stats.Capabilities, stats.ObservedTools)
-	note("approval", true, "%s waiting; list and release with waymark approve", plural.Of(e.Waiting(), "entry"))
+	note("approval", true, "%s waiting; list and release with waymark approve", catalog.Plural(e.Waiting(), "entry"))
 	if embeddings := e.Embeddings(); embeddings != "" {
 		note("embeddings", true, "%s", embeddings)
 	}

@@ -19,8 +19,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/ingest"
-	"waymark/internal/plural"
-	"waymark/internal/strictjson"
+	"waymark/internal/codec"
 	"waymark/live"
 	"waymark/server/internal/api"
 	"waymark/server/internal/scoring"
@@ -88,7 +87,7 @@ func (s *Server) recordTool(ctx context.Context, q *question[episodic.Episode]) 
 	if out.Duplicates > 0 {
 		return out, catalog.ShownID(out.ID) + " was recorded before; nothing changed.", nil
 	}
-	return out, fmt.Sprintf("Recorded %s as %s.", plural.Of(len(episode.Steps), "step"), catalog.ShownID(out.ID)), nil
+	return out, fmt.Sprintf("Recorded %s as %s.", catalog.Plural(len(episode.Steps), "step"), catalog.ShownID(out.ID)), nil
 }
 
 func (s *Server) record(ctx context.Context, in *api.RawInput) (none recordResult, err error) {
@@ -216,7 +215,7 @@ func eachLine(r io.Reader, limit int, visit lineVisitor) error {
 		if err != nil && err != io.EOF {
 			return api.BadRead(fmt.Errorf("line %d: %w", number, err))
 		}
-		switch data := bytes.Trim(line, strictjson.Space); {
+		switch data := bytes.Trim(line, codec.Space); {
 		case tooLong, len(data) > limit:
 			if err := visit(number, nil, fmt.Errorf("%w: more than %d bytes", errLineTooLong, limit)); err != nil {
 				return err

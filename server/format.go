@@ -6,7 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"waymark/internal/strictjson"
+	"waymark/internal/codec"
 	"waymark/server/internal/api"
 )
 
@@ -28,6 +28,6 @@ var strictFormat = huma.Format{
 		return err
 	},
 	Unmarshal: func(data []byte, v any) error {
-		return api.Malformed(strictjson.Unmarshal(data, v))
+		return api.Malformed(codec.Unmarshal(data, v))
 	},
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"waymark/internal/pause"
+	"waymark/internal/bounded"
 	"waymark/live"
 	"waymark/server/internal/api"
 )
@@ -42,7 +42,7 @@ func (s *Server) retainBehind(ctx context.Context) <-chan struct{} {
 		defer close(done)
 		for s.cfg.KeepFor > 0 && ctx.Err() == nil {
 			s.retainAll(ctx)
-			pause.For(ctx, retainEvery)
+			bounded.Wait(ctx, retainEvery)
 		}
 	}()
 	return done

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"waymark/catalog"
-	"waymark/internal/plural"
 	"waymark/live"
 	"waymark/server/internal/api"
 	mcpserver "waymark/server/mcp"
@@ -331,7 +330,7 @@ func dagText(a suggest.DAGAnswer) string {
 		return "No plan: no known tool fits the intent. Call find_tool with the parts of the task."
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Plan of %s, confidence %.2f:", plural.Of(len(tasks), "step"), a.Confidence)
+	fmt.Fprintf(&b, "Plan of %s, confidence %.2f:", catalog.Plural(len(tasks), "step"), a.Confidence)
 	for i, t := range tasks {
 		fmt.Fprintf(&b, "\n%d. %s %s", i+1, catalog.ShownID(t.ID), catalog.ShownID(t.Tool))
 		if t.Host {

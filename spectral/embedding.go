@@ -64,7 +64,7 @@ type clustering struct {
 
 // cluster runs k-means on the first k vectors. The first vector of a component is positive everywhere, so a row is zero
 // only where no vector reaches its component; all such rows are not one cluster, but one for each component.
-func (e embedding) cluster(k int, seed uint64, H Matrix) (c clustering) {
+func (e embedding) cluster(k int, seed uint64, H numeric.Matrix) (c clustering) {
 	c.labels = slices.Repeat([]int32{-1}, H.Rows+H.Cols)
 	for i, l := range e.s.solvers {
 		for _, v := range l.vertices {
@@ -86,7 +86,7 @@ func (e embedding) cluster(k int, seed uint64, H Matrix) (c clustering) {
 //	Q = Σ_c ( w(c)/W - R(c)·C(c)/W² )
 //
 // with w(c) the weight inside c, R and C the sums of its row and column degrees and W all weight.
-func modularity(H Matrix, labels []int32, k int) (q float64) {
+func modularity(H numeric.Matrix, labels []int32, k int) (q float64) {
 	largest := slices.Max(append([]float64{0}, H.Weight...))
 	within, R, C, W := make([]float64, k), make([]float64, k), make([]float64, k), 0.0
 	for i := range H.Rows {

@@ -7,15 +7,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"waymark/internal/numeric"
 	"waymark/spectral"
 )
 
 // fewCapabilities plants groups of size capabilities each. A capability uses 3 of the 5 tools of its group, so
 // that any two of a group share a tool; stray is the share of uses that are of a tool of any group instead.
-func fewCapabilities(t testing.TB, groups, size int, stray float64, seed uint64) (H spectral.Matrix, rows, cols []int32) {
+func fewCapabilities(t testing.TB, groups, size int, stray float64, seed uint64) (H numeric.Matrix, rows, cols []int32) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	const tools = 5
-	var entries []spectral.Entry
+	var entries []numeric.Entry
 	rows, cols = unlabelled(groups*tools), make([]int32, groups*size)
 	for c := range cols {
 		cols[c] = int32(c / size)
@@ -25,10 +26,10 @@ func fewCapabilities(t testing.TB, groups, size int, stray float64, seed uint64)
 				row = r.IntN(len(rows))
 			}
 			rows[row] = int32(row / tools)
-			entries = append(entries, spectral.Entry{Row: int32(row), Col: int32(c), Weight: 1})
+			entries = append(entries, numeric.Entry{Row: int32(row), Col: int32(c), Weight: 1})
 		}
 	}
-	H, err := spectral.NewMatrix(len(rows), len(cols), entries)
+	H, err := numeric.NewMatrix(len(rows), len(cols), entries)
 	require.NoError(t, err)
 	return H, rows, cols
 }
@@ -68,22 +69,5 @@ func TestFewCapabilitiesWithStrayUses(t *testing.T) {
 		}
 		t.Logf("%d groups: NMI %.3f", groups, sum/seeds)
 		assert.Greater(t, sum/seeds, .93, "%d groups", groups)
-	}
-}
-
-// The most that trying every k costs: 64 capabilities, each tool in two of them at random.
-func BenchmarkClusterFewCapabilities(b *testing.B) {
-	const tools, capabilities = 2000, 63
-	r := rand.New(rand.NewPCG(1, 1))
-	var entries []spectral.Entry
-	for row := range int32(tools) {
-		for range 2 {
-			entries = append(entries, spectral.Entry{Row: row, Col: int32(r.IntN(capabilities)), Weight: 1})
-		}
-	}
-	H, err := spectral.NewMatrix(tools, capabilities, entries)
-	require.NoError(b, err)
-	for b.Loop() {
-		cluster(b, H, spectral.Options{})
 	}
 }

@@ -62,7 +62,7 @@ func sparseRandom(t *testing.T, rows, cols int, seed uint64) (part, []float64) {
 	}
 	var svd mat.SVD
 	require.True(t, svd.Factorize(dense, mat.SVDNone))
-	m := Matrix{Rows: rows, Cols: cols, Start: start, Col: col, Weight: val}
+	m := numeric.Matrix{Rows: rows, Cols: cols, Start: start, Col: col, Weight: val}
 	return part{vertices: make([]int32, rows+cols), byRow: m, byCol: m.Transposed()}, svd.Values(nil)
 }
 

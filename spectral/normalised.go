@@ -3,21 +3,21 @@ package spectral
 import (
 	"math"
 
-	"waymark/internal/parallel"
+	"waymark/internal/numeric"
 )
 
 // A part is a connected component of H with its normalised matrix, which has at least as many rows as columns: those
 // of H, or the other way round. vertices are its rows and then its columns; column j of H is vertex H.Rows + j.
 type part struct {
 	vertices     []int32
-	byRow, byCol Matrix
+	byRow, byCol numeric.Matrix
 }
 
 // normalised divides H by the square roots of its raised degrees, component by component. Rows and columns without
 // weight stay out, also of the mean degrees: they change nothing. As τ is added to degrees only, the components stay
 // apart, and the singular vectors of the whole are those of the components: taken one by one, equal singular values of
 // different components cannot mix.
-func normalised(H Matrix, tau float64) []part {
+func normalised(H numeric.Matrix, tau float64) []part {
 	largest := 0.0
 	for _, w := range H.Weight {
 		largest = max(largest, w)
@@ -65,7 +65,7 @@ func normalised(H Matrix, tau float64) []part {
 	}
 	for i := range parts {
 		p, n := &parts[i], rows[i]
-		m := Matrix{Rows: n, Cols: len(p.vertices) - n, Start: []int32{0}}
+		m := numeric.Matrix{Rows: n, Cols: len(p.vertices) - n, Start: []int32{0}}
 		for _, r := range p.vertices[:n] {
 			each(r, func(v int32, w float64) {
 				m.Col = append(m.Col, local[v]-int32(n))
@@ -109,7 +109,7 @@ func invert(degree []float64, tau float64) {
 }
 
 // times is y = M·x: each y[i] is one sum in the order of the row, whichever processor computes it.
-func times(m *Matrix, x, y []float64) {
+func times(m *numeric.Matrix, x, y []float64) {
 	spread(len(y), 4096, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			cols, weights := m.Row(int32(i))
@@ -130,5 +130,5 @@ func spread(n, size int, work func(lo, hi int)) {
 		work(0, n)
 		return
 	}
-	parallel.Each((n+size-1)/size, func(i int) { work(i*size, min((i+1)*size, n)) })
+	numeric.Each((n+size-1)/size, func(i int) { work(i*size, min((i+1)*size, n)) })
 }

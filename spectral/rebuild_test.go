@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"waymark/internal/numeric"
 	"waymark/spectral"
 )
 
@@ -63,13 +64,13 @@ func TestRandomTiesAreOneCluster(t *testing.T) {
 	}
 	for seed := range uint64(6) {
 		r := rand.New(rand.NewPCG(seed, 4))
-		var entries []spectral.Entry
+		var entries []numeric.Entry
 		for c := range 200 {
 			for range 6 {
-				entries = append(entries, spectral.Entry{Row: int32(r.IntN(400)), Col: int32(c), Weight: 1})
+				entries = append(entries, numeric.Entry{Row: int32(r.IntN(400)), Col: int32(c), Weight: 1})
 			}
 		}
-		H, err := spectral.NewMatrix(400, 200, entries)
+		H, err := numeric.NewMatrix(400, 200, entries)
 		require.NoError(t, err)
 		found := cluster(t, H, spectral.Options{})
 		assert.Equal(t, 1, found.Vectors)
@@ -77,23 +78,23 @@ func TestRandomTiesAreOneCluster(t *testing.T) {
 }
 
 // noisy draws capabilities of six tools, four and a half of them from one of k clusters.
-func noisy(t testing.TB, tools, caps, k int) (spectral.Matrix, []int32) {
+func noisy(t testing.TB, tools, caps, k int) (numeric.Matrix, []int32) {
 	r := rand.New(rand.NewPCG(uint64(k), 4))
 	rows := make([]int32, tools)
 	for i := range rows {
 		rows[i] = int32(i * k / tools)
 	}
-	var entries []spectral.Entry
+	var entries []numeric.Entry
 	for c := range caps {
 		for range 6 {
 			tool := r.IntN(tools)
 			for inside := r.IntN(4) > 0; inside && int(rows[tool]) != c%k; {
 				tool = r.IntN(tools)
 			}
-			entries = append(entries, spectral.Entry{Row: int32(tool), Col: int32(c), Weight: 1})
+			entries = append(entries, numeric.Entry{Row: int32(tool), Col: int32(c), Weight: 1})
 		}
 	}
-	H, err := spectral.NewMatrix(tools, caps, entries)
+	H, err := numeric.NewMatrix(tools, caps, entries)
 	require.NoError(t, err)
 	for i := range rows {
 		if H.Start[i] == H.Start[i+1] {
@@ -115,36 +116,4 @@ func TestLargeResultsAreTheSameBytesOnAnyNumberOfThreads(t *testing.T) {
 		runtime.GOMAXPROCS(threads)
 		require.Equal(t, want, cluster(t, H, o))
 	}
-}
-
-// Tools in no capability stand anywhere among 6,000 and change nothing.
-func TestIsolatedRowsChangeNothingInALargeMatrix(t *testing.T) {
-	H, _, _ := planted(t, 6000, 3000, 8, 2)
-	r := rand.New(rand.NewPCG(1, 1))
-	wider := H
-	wider.Start = []int32{0}
-	var place []int
-	for i := range H.Rows {
-		for r.IntN(3) == 0 {
-			wider.Start = append(wider.Start, H.Start[i])
-		}
-		place = append(place, len(wider.Start)-1)
-		wider.Start = append(wider.Start, H.Start[i+1])
-	}
-	wider.Rows = len(wider.Start) - 1
-	want, got := cluster(t, H, spectral.Options{K: 8}), cluster(t, wider, spectral.Options{K: 8})
-	labels := make([]int32, H.Rows)
-	for i, at := range place {
-		labels[i] = got.Rows[at]
-	}
-	assert.Equal(t, want.Rows, labels)
-	assert.Equal(t, want.Cols, got.Cols)
-	assert.Equal(t, want.SingularValues, got.SingularValues)
-	isolated := 0
-	for _, c := range got.Rows {
-		if c < 0 {
-			isolated++
-		}
-	}
-	assert.Equal(t, wider.Rows-H.Rows+len(slices.DeleteFunc(slices.Clone(want.Rows), func(c int32) bool { return c >= 0 })), isolated)
 }

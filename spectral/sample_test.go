@@ -8,19 +8,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/spectral"
+	"waymark/internal/numeric"
 )
 
 // matrix is the incidence of capabilities given as lists of tools.
-func matrix(t testing.TB, rows int, capabilities ...[]int32) spectral.Matrix {
+func matrix(t testing.TB, rows int, capabilities ...[]int32) numeric.Matrix {
 	t.Helper()
-	var entries []spectral.Entry
+	var entries []numeric.Entry
 	for c, tools := range capabilities {
 		for _, tool := range tools {
-			entries = append(entries, spectral.Entry{Row: tool, Col: int32(c), Weight: 1})
+			entries = append(entries, numeric.Entry{Row: tool, Col: int32(c), Weight: 1})
 		}
 	}
-	H, err := spectral.NewMatrix(rows, len(capabilities), entries)
+	H, err := numeric.NewMatrix(rows, len(capabilities), entries)
 	require.NoError(t, err)
 	return H
 }
@@ -31,7 +31,7 @@ func matrix(t testing.TB, rows int, capabilities ...[]int32) spectral.Matrix {
 // met most. One tool in ten stands in a tail: chains of ten little used tools, each in a capability
 // with the one before, that hang on the rest by their first. It returns the planted clusters too;
 // tools in no capability and those of the tails are labelled -1.
-func planted(t testing.TB, tools, caps, k int, seed uint64) (H spectral.Matrix, rows, cols []int32) {
+func planted(t testing.TB, tools, caps, k int, seed uint64) (H numeric.Matrix, rows, cols []int32) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	var first []int
 	tails := tools / 100
@@ -72,12 +72,12 @@ func planted(t testing.TB, tools, caps, k int, seed uint64) (H spectral.Matrix, 
 	for v := range rows {
 		rows[v] = -1
 	}
-	var entries []spectral.Entry
+	var entries []numeric.Entry
 	for c := range caps {
 		cols[c] = int32(r.IntN(k))
 		tool := draw[cols[c]]()
 		for range 2 + r.IntN(7) {
-			entries = append(entries, spectral.Entry{Row: tool, Col: int32(c), Weight: 1})
+			entries = append(entries, numeric.Entry{Row: tool, Col: int32(c), Weight: 1})
 			rows[tool] = cluster[tool]
 			switch x := r.Float64(); {
 			case x < .60:
@@ -94,12 +94,12 @@ func planted(t testing.TB, tools, caps, k int, seed uint64) (H spectral.Matrix, 
 		before := everyone[r.IntN(tools)]
 		for i := range 10 {
 			tool := int32(tools + 10*tail + i)
-			entries = append(entries, spectral.Entry{Row: before, Col: int32(len(cols)), Weight: 1}, spectral.Entry{Row: tool, Col: int32(len(cols)), Weight: 1})
+			entries = append(entries, numeric.Entry{Row: before, Col: int32(len(cols)), Weight: 1}, numeric.Entry{Row: tool, Col: int32(len(cols)), Weight: 1})
 			cols = append(cols, -1)
 			before = tool
 		}
 	}
-	H, err := spectral.NewMatrix(all, len(cols), entries)
+	H, err := numeric.NewMatrix(all, len(cols), entries)
 	require.NoError(t, err)
 	return H, rows, cols
 }

@@ -23,7 +23,7 @@ import (
 	"fmt"
 	"slices"
 
-	"waymark/internal/sparse"
+	"waymark/internal/numeric"
 )
 
 // Plain as [Options.Tau] leaves the degrees as they are.
@@ -34,18 +34,6 @@ const (
 	kMax      = 64   // largest k that the eigengap may choose
 	tolerance = 0.01 // residual at which a singular vector is good enough
 )
-
-// An Entry is a number in a matrix.
-type Entry = sparse.Entry
-
-// A Matrix holds non-negative weights in compressed rows. A matrix that exists in this form elsewhere can be given
-// without copying.
-type Matrix = sparse.Matrix
-
-// NewMatrix builds a matrix from entries in any order. Equal places are added up in increasing order of weight.
-func NewMatrix(rows, cols int, entries []Entry) (Matrix, error) {
-	return sparse.New(rows, cols, entries)
-}
 
 // Options say how to cluster. The zero value stands for the defaults.
 type Options struct {
@@ -81,8 +69,13 @@ type Result struct {
 	Quality float64
 }
 
-// Cluster divides the rows and columns of H. NaN fails the check of the options, which is written as what must hold.
-func Cluster(H Matrix, o Options) (Result, error) {
+// Cluster divides the rows and columns of H, a matrix of non-negative weights: its columns are capabilities, its rows the
+// tools in them. A row or column without weight is in no cluster and changes nothing for the others. H is read, not
+// copied, so that a matrix that exists in compressed rows elsewhere can be given as it is; [numeric.NewMatrix] builds one
+// from entries in any order, which do not change the result.
+//
+// NaN fails the check of the options, which is written as what must hold.
+func Cluster(H numeric.Matrix, o Options) (Result, error) {
 	if !(o.Tau == Plain || o.Tau >= 0 && o.Tau <= 1000) || o.K < 0 {
 		return Result{}, fmt.Errorf("spectral clustering: tau %v is not 0 to 1000, or k %d is negative", o.Tau, o.K)
 	}

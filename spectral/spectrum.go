@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"waymark/internal/numeric"
 )
 
 // A leading is a triplet of one component, the at-th of it.
@@ -22,7 +24,7 @@ type spectrum struct {
 }
 
 // spectrumOf finds, roughly, the values that the choice of k needs.
-func spectrumOf(H Matrix, o Options) *spectrum {
+func spectrumOf(H numeric.Matrix, o Options) *spectrum {
 	const rough = 0.05 // above the tolerance; an error in σ of at most that, in practice of its square
 	s := &spectrum{o: o}
 	for i, p := range normalised(H, o.Tau) {
@@ -144,7 +146,7 @@ const (
 // be the one behind the last value, or one near it: that is about the rank of H, and gives every
 // capability a cluster of its own. Then every k is tried that gives a cluster two capabilities in the mean, and the
 // clusters with the largest modularity are taken.
-func (s *spectrum) choose(H Matrix) (k int, best clustering) {
+func (s *spectrum) choose(H numeric.Matrix) (k int, best clustering) {
 	if s.o.K > 0 {
 		k = s.converge(func() int { return s.o.K })
 		return k, s.embed(k).cluster(k, s.o.Seed, H)
@@ -199,18 +201,18 @@ func alternativesTo(first int, gaps []float64) []int {
 
 // noise is the largest singular value, besides the first of each component, of a matrix with the
 // rows and the columns of H joined at random.
-func (s *spectrum) noise(H Matrix) (most float64) {
+func (s *spectrum) noise(H numeric.Matrix) (most float64) {
 	o := s.o
 	r := rand.New(rand.NewPCG(o.Seed, 0x6e6f697365))
 	col := slices.Clone(H.Col)
 	r.Shuffle(len(col), func(i, j int) { col[i], col[j] = col[j], col[i] })
-	entries := make([]Entry, 0, len(col))
+	entries := make([]numeric.Entry, 0, len(col))
 	for i := range H.Rows {
 		for e := H.Start[i]; e < H.Start[i+1]; e++ {
-			entries = append(entries, Entry{Row: int32(i), Col: col[e], Weight: H.Weight[e]})
+			entries = append(entries, numeric.Entry{Row: int32(i), Col: col[e], Weight: H.Weight[e]})
 		}
 	}
-	random, err := NewMatrix(H.Rows, H.Cols, entries)
+	random, err := numeric.NewMatrix(H.Rows, H.Cols, entries)
 	if err != nil {
 		return 0 // H was checked
 	}

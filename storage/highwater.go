@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"waymark/internal/pause"
+	"waymark/internal/bounded"
 )
 
 // Badger cuts its write-ahead log at the first bad byte and opens without the rest, so nothing in the database shows
@@ -43,7 +43,7 @@ func (e *badgerEngine) readCommits() (n uint64, err error) {
 // disk: there the guard of disk space already refuses writes.
 func (e *badgerEngine) keepMark(ctx context.Context) {
 	for written, failures := uint64(0), 0; ctx.Err() == nil; {
-		pause.For(ctx, markDelay)
+		bounded.Wait(ctx, markDelay)
 		n := e.commits.Load()
 		if n == written {
 			continue

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"waymark/internal/pause"
+	"waymark/internal/bounded"
 )
 
 // A page is read in one transaction and handed out after it, so a reader may take its time, or append, without
@@ -283,7 +283,7 @@ func (t Table) Follow(ctx context.Context, changed func()) {
 		if seen, more = t.store.Changes(t.workspace); seen != n {
 			changed()
 		}
-		if !pause.For(ctx, pollInterval) { // a busy workspace changes more often than the rows
+		if !bounded.Wait(ctx, pollInterval) { // a busy workspace changes more often than the rows
 			return
 		}
 	}

@@ -30,7 +30,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"waymark/internal/pause"
+	"waymark/internal/bounded"
 )
 
 // The errors of a store, by the moment they occur.
@@ -300,7 +300,7 @@ const pollInterval = 250 * time.Millisecond
 
 // follow reads what other processes write.
 func (s *Store) follow() {
-	for s.engine.Shared() && pause.For(s.life, pollInterval) {
+	for s.engine.Shared() && bounded.Wait(s.life, pollInterval) {
 		before := s.unavailable()
 		ctx, cancel := context.WithTimeout(s.life, engineTimeout)
 		err := s.look(ctx)

@@ -8,7 +8,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/internal/plural"
 )
 
 // A capability that does what is chosen stands above what it is made of. It covers the chosen tools where
@@ -190,7 +189,7 @@ func (q *query) coveringTerms(c candidate) []Term {
 
 // coveringReason names the best covered tool. One covered tool means that the others nearly always follow it.
 func (q *query) coveringReason(c candidate) string {
-	return fmt.Sprintf("a stored capability that does %s of those that are likely here, above all %s", plural.Of(c.covers, "tool"), q.IDs[c.part])
+	return fmt.Sprintf("a stored capability that does %s of those that are likely here, above all %s", catalog.Plural(c.covers, "tool"), q.IDs[c.part])
 }
 
 // cover puts capabilities in the place of the tasks they cover: the one that covers most first, ties by

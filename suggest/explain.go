@@ -6,7 +6,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/internal/plural"
 	"waymark/suggest/history"
 )
 
@@ -172,7 +171,7 @@ func failureDetail(r episodic.Rate) string {
 	failed, known, bound := r.FailureBound()
 	return fmt.Sprintf("%d of %d known outcomes failed, from %s, in %d of which it mostly failed; weighted by age (half-life 30 days before the newest outcome of the workspace) %.4f of %.4f; "+
 		"excluded from %d outcomes on if the 95 %% Wilson lower bound of the weighted share, %.4f, is above 0.5 and three sources agree, or the operator's own",
-		r.Failures, r.N, plural.Of(r.Sources, "source"), min(r.Failing, r.Sources), failed, known, episodic.MinKnown, bound)
+		r.Failures, r.N, catalog.Plural(r.Sources, "source"), min(r.Failing, r.Sources), failed, known, episodic.MinKnown, bound)
 }
 
 // allowDetail repeats the patterns of the request, the only reason for which this filter can fail.

@@ -11,7 +11,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/internal/plural"
 	"waymark/suggest/history"
 	"waymark/suggest/learn/rank"
 	"waymark/suggest/semantic"
@@ -243,7 +242,7 @@ func (q *query) afterReason(n int32, term string) string {
 	case term == "community" || shared == 0 && q.comm(n) >= 0 && q.comm(n) == q.comm(q.last):
 		return "used in the same kind of task as " + last
 	case shared > 0:
-		return fmt.Sprintf("shares %s with %s", plural.Of(shared, "neighbour"), last)
+		return fmt.Sprintf("shares %s with %s", catalog.Plural(shared, "neighbour"), last)
 	}
 	return "close to the context in the graph"
 }

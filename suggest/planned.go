@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/graph"
 	"waymark/internal/numeric"
-	"waymark/internal/plural"
 )
 
 // answer puts the plan into words and numbers.
@@ -127,7 +127,7 @@ func (p *plan) rationale(foremost string) string {
 			why = ", above all " + foremost + ": " + t.reason
 		}
 	}
-	s := plural.Of(targets, "target")
+	s := catalog.Plural(targets, "target")
 	switch {
 	case len(p.tasks) == 0 && p.mode == Active:
 		return "Neither a tool's text nor a past request matches the intent."
@@ -141,7 +141,7 @@ func (p *plan) rationale(foremost string) string {
 		s += " as in a task for such a request since the last build"
 	}
 	if prerequisites > 0 {
-		s += " and " + plural.Of(prerequisites, "prerequisite")
+		s += " and " + catalog.Plural(prerequisites, "prerequisite")
 	}
 	return s + why + "; order and links as in past tasks and as schemas ask for." + pinned
 }

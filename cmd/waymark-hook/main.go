@@ -7,9 +7,8 @@ import (
 	"os"
 
 	"waymark/ingest/hook"
-	"waymark/internal/datadir"
 )
 
 func main() {
-	_ = hook.Main(os.Args[1:], os.Stdin, os.Stdout, datadir.Default()) // a hook must never be in its host's way
+	_ = hook.Main(os.Args[1:], os.Stdin, os.Stdout, hook.DataDir()) // a hook must never be in its host's way
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/internal/bounded"
-	"waymark/internal/pause"
 )
 
 // confirm asks the person at the terminal. Where nobody sits at one, --yes is the answer.
@@ -45,7 +44,7 @@ func (a *app) watch(ctx context.Context, c *client, get, cancel, id string, see 
 			if over, err := see(body); over || err != nil {
 				return body, err
 			}
-			if pause.For(ctx, wait) {
+			if bounded.Wait(ctx, wait) {
 				continue
 			}
 			err = ctx.Err()

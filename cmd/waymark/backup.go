@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/catalog"
 	"waymark/internal/bounded"
-	"waymark/internal/plural"
 	"waymark/storage"
 )
 
@@ -88,6 +88,6 @@ func (a *app) printSummary(s storage.BackupSummary, what, where string) error {
 	if a.json {
 		return a.printValue(s)
 	}
-	a.printf("%s %s: %s, %s, %s, %d bytes, SHA-256 %s\n", what, where, plural.Of(s.Workspaces, "workspace"), plural.Of(s.Events, "event"), plural.Of(s.Rows, "row"), s.Bytes, s.SHA256)
+	a.printf("%s %s: %s, %s, %s, %d bytes, SHA-256 %s\n", what, where, catalog.Plural(s.Workspaces, "workspace"), catalog.Plural(s.Events, "event"), catalog.Plural(s.Rows, "row"), s.Bytes, s.SHA256)
 	return nil
 }

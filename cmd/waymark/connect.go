@@ -19,7 +19,6 @@ import (
 	"waymark/ingest/hook"
 	"waymark/internal/bounded"
 	"waymark/internal/endpoint"
-	"waymark/internal/pause"
 	"waymark/live"
 	"waymark/live/record"
 	"waymark/score"
@@ -323,7 +322,7 @@ func (a *app) enter(ctx context.Context, logger *slog.Logger, who access) (*hous
 		if time.Since(began) > patience {
 			return nil, nil, inUse(a.data, owner, "does not answer", silent)
 		}
-		if !pause.For(ctx, wait) {
+		if !bounded.Wait(ctx, wait) {
 			return nil, nil, ctx.Err()
 		}
 	}

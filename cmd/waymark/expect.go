@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"waymark/internal/strictjson"
+	"waymark/internal/codec"
 	"waymark/suggest"
 )
 
@@ -26,8 +26,8 @@ func (ids *alternatives) UnmarshalJSON(text []byte) error {
 	if text[0] == '"' {
 		text = slices.Concat([]byte("["), text, []byte("]"))
 	}
-	if err := strictjson.Unmarshal(text, (*[]string)(ids)); err != nil || len(*ids) == 0 {
-		return &strictjson.Error{Reason: "an element of tools is an id or a list of at least one id"}
+	if err := codec.Unmarshal(text, (*[]string)(ids)); err != nil || len(*ids) == 0 {
+		return &codec.Error{Reason: "an element of tools is an id or a list of at least one id"}
 	}
 	return nil
 }
@@ -48,7 +48,7 @@ func (a *app) expect(ctx context.Context, path, profile string) error {
 	requests, misses := 0, []miss{}
 	if err := a.with(ctx, func(c *client) error {
 		for i, line := range bytes.Split(text, []byte("\n")) {
-			if line = bytes.Trim(line, strictjson.Space); len(line) == 0 {
+			if line = bytes.Trim(line, codec.Space); len(line) == 0 {
 				continue
 			}
 			m, err := checkPlan(ctx, c, line, profile)
@@ -81,7 +81,7 @@ func (a *app) expect(ctx context.Context, path, profile string) error {
 
 // checkPlan plans the request of a line. An unknown id could never be planned, so it is an error.
 func checkPlan(ctx context.Context, c *client, line []byte, profile string) (m miss, err error) {
-	x, err := strictjson.Decode[expectation](line)
+	x, err := codec.Decode[expectation](line)
 	if err != nil {
 		return m, usageError{err}
 	}

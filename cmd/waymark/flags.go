@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"waymark/catalog"
-	"waymark/internal/datadir"
+	"waymark/ingest/hook"
 	"waymark/live"
 )
 
@@ -43,7 +43,7 @@ func badValue(err error) error {
 
 // elsewhere are the flags, each after a space, that a command needs which is to meet the same data.
 func (a *app) elsewhere() (flags string) {
-	if a.data != datadir.Default() && a.data != os.Getenv("WAYMARK_DATA") { // the next command meets that, too
+	if a.data != hook.DataDir() && a.data != os.Getenv("WAYMARK_DATA") { // the next command meets that, too
 		flags += " --data " + shellWord(a.data)
 	}
 	if a.workspace != live.DefaultWorkspace {

@@ -29,8 +29,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/gateway"
+	"waymark/ingest/hook"
 	"waymark/internal/bounded"
-	"waymark/internal/datadir"
 	"waymark/internal/endpoint"
 	"waymark/live"
 	"waymark/server"
@@ -181,7 +181,7 @@ error is one line of JSON on stderr: {"error","exit_code"} and, of a refused req
 		return usagef("%w; see `%s --help`", flagError(cmd, err), cmd.CommandPath())
 	})
 	f := root.PersistentFlags()
-	f.StringVar(&a.data, "data", datadir.Default(), "data `directory`")
+	f.StringVar(&a.data, "data", hook.DataDir(), "data `directory`")
 	f.StringVar(&a.workspace, "workspace", "default", "workspace `name`")
 	f.BoolVar(&a.json, "json", false, "print JSON: the body of the HTTP answer")
 	f.StringVar(&a.config, "config", "", "settings `file` (default "+cmp.Or(defaultConfigFile(), "waymark/config.yaml in the directory of settings")+", if present)")

@@ -12,7 +12,7 @@ import (
 	"slices"
 
 	"waymark/internal/bounded"
-	"waymark/internal/strictjson"
+	"waymark/internal/codec"
 	"waymark/server"
 )
 
@@ -84,7 +84,7 @@ func (a *app) jsonInput(path string) (json.RawMessage, error) {
 }
 
 func checkJSON(text []byte, path string) error {
-	if err := strictjson.CheckFile(text); err != nil {
+	if err := codec.CheckFile(text); err != nil {
 		return rejected{fmt.Errorf("%s is no JSON: %w", named(path), err)}
 	}
 	return nil

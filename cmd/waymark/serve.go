@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/gateway"
-	"waymark/internal/pause"
+	"waymark/internal/bounded"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
 )
@@ -242,7 +242,7 @@ func (a *app) own(ctx context.Context, h *house) (err error) {
 			a.logger().Error("the data directory cannot be opened or served; this is tried again", "error", err)
 			wait = 5 * time.Second
 		}
-		if !pause.For(ctx, wait) {
+		if !bounded.Wait(ctx, wait) {
 			return nil
 		}
 		h, err = a.open(a.logger(), window)

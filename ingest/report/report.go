@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"waymark/catalog"
 	"waymark/ingest"
-	"waymark/internal/plural"
 	"waymark/suggest"
 	"waymark/suggest/evaluate"
 )
@@ -132,7 +132,7 @@ func (c *collection) next(ctx context.Context) (Section, error) {
 	}
 	if asked >= leastNamed {
 		s.Notes = []string{fmt.Sprintf("Waymark would have named %s of your next calls first, %s among three (%s of the newest %s, from those before).",
-			hits["hit@1"], hits["hit@3"], plural.Of(asked, "call"), plural.Of(tasks, "task")),
+			hits["hit@1"], hits["hit@3"], catalog.Plural(asked, "call"), catalog.Plural(tasks, "task")),
 			fmt.Sprintf("The tool that most often followed the last one names %s first.", share(answer.Baselines["markov1"]["hit@1"]))}
 	}
 	return s, nil
@@ -142,7 +142,7 @@ func (c *collection) next(ctx context.Context) (Section, error) {
 func (r *Report) Text() (head string, sections []Section) {
 	head = "No tool calls were found."
 	if r.Calls > 0 {
-		head = fmt.Sprintf("%s in %s of %s", plural.Of(r.Calls, "call"), plural.Of(r.Tasks, "task"), plural.Of(r.Sessions, "session"))
+		head = fmt.Sprintf("%s in %s of %s", catalog.Plural(r.Calls, "call"), catalog.Plural(r.Tasks, "task"), catalog.Plural(r.Sessions, "session"))
 	}
 	if !r.From.IsZero() {
 		head += fmt.Sprintf(", %s to %s", r.From.UTC().Format(time.DateOnly), r.To.UTC().Format(time.DateOnly))

@@ -1,4 +1,4 @@
-// Package bounded reads files, pipes and terminals that somebody else fills: with a limit, and until a context ends.
+// Package bounded reads files, pipes and terminals that somebody else fills, with a limit, and waits: until a context ends.
 package bounded
 
 import (
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 )
 
 // Limits in bytes: of an input that is read whole, of one that is read a line at a time, and of one that passes through
@@ -111,4 +112,13 @@ func until[T any](ctx context.Context, call func() (T, error)) (none T, err erro
 	case <-ctx.Done():
 		return none, ctx.Err()
 	}
+}
+
+// Wait waits for d. It returns false, and at once, when the context ends.
+func Wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
 }

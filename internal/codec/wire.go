@@ -1,5 +1,12 @@
-// Package codec writes values as bytes and reads them back: little endian, lengths first. It is for
-// large derived data such as snapshots, where a general encoding would cost more than the data.
+// Package codec has the two forms of data that this program reads with care.
+//
+// [Writer] and [Reader] are for large derived data such as snapshots, where a general encoding would cost more than the
+// data: little endian, lengths first.
+//
+// [Unmarshal] and [UnmarshalForeign] read the JSON that comes from outside: bodies, frames, files. encoding/json takes
+// duplicate names (the last wins), folds the case of names (even ſ to s), repairs invalid UTF-8 and leaves trailing data
+// to the caller. Each of these lets two readers see two different requests in the same bytes. Here an input is exactly
+// one value, and what is refused is refused in the same words for every input.
 package codec
 
 import (
@@ -89,63 +96,6 @@ func fixed[T any](w *Writer, list []T) {
 	w.Uint(uint64(len(list)))
 	for part := range slices.Chunk(list, piece/8) {
 		w.Bytes, _ = binary.Append(w.Bytes, binary.LittleEndian, part) // numbers have a fixed size
-		w.spill()
-	}
-}
-
-const (
-	codeBlock  = 64      // numbers that share a unit: 4 bytes for the unit and 64 for the codes
-	leastCoded = 1 << 16 // the shortest list that is rounded; a shorter one takes 256 KiB at most and keeps all its bits
-)
-
-// Round rounds a list to what [Writer.Codes] keeps in eight bits. In each block of 64 numbers every one becomes a multiple k·u,
-// |k| ≤ 127, of a unit u of the block, a little above max|x|/127, so that a number changes by at most u/2. Rounding again
-// changes nothing. A block of numbers below 1e-30 becomes 0; lists of fewer than 65,536 numbers stay as they are. The numbers
-// must be finite.
-func Round(list []float32) {
-	if len(list) < leastCoded {
-		return
-	}
-	for block := range slices.Chunk(list, codeBlock) {
-		u := most(block) / 127
-		if !(u > 1e-32) {
-			clear(block)
-			continue
-		}
-		// u has sixteen significant bits, so k·u is exact in the 24 of a float32. The largest number becomes 127·u, and u is found
-		// again as that divided by 127.
-		u = math.Float32frombits((math.Float32bits(u) + 0xff) &^ 0xff)
-		for i, x := range block {
-			block[i] = u*float32(math.RoundToEven(float64(x)/float64(u))) + 0 // no negative zero
-		}
-	}
-}
-
-// most is the largest magnitude.
-func most(list []float32) (m float32) {
-	for _, x := range list {
-		m = max(m, x, -x)
-	}
-	return m
-}
-
-// Codes writes a list that [Round] has seen bit for bit, a long one as a unit a block and a byte a number.
-func (w *Writer) Codes(list []float32) {
-	if len(list) < leastCoded {
-		w.Singles(list)
-		return
-	}
-	w.Uint(uint64(len(list)))
-	for block := range slices.Chunk(list, codeBlock) {
-		u := most(block) / 127
-		w.Bytes = binary.LittleEndian.AppendUint32(w.Bytes, math.Float32bits(u))
-		for _, x := range block {
-			k := 0.0
-			if u > 0 {
-				k = math.RoundToEven(float64(x) / float64(u))
-			}
-			w.Bytes = append(w.Bytes, byte(int8(k)))
-		}
 		w.spill()
 	}
 }
@@ -281,29 +231,6 @@ func (r *Reader) Floats() []float64 { return list[float64](r, 8) }
 
 // Singles reads what [Writer.Singles] wrote.
 func (r *Reader) Singles() []float32 { return list[float32](r, 4) }
-
-// Codes reads what [Writer.Codes] wrote.
-func (r *Reader) Codes() []float32 {
-	rest := r.rest
-	n := r.Len(1)
-	if n < leastCoded && r.err == nil {
-		r.rest = rest
-		return r.Singles()
-	}
-	b := r.take(uint64(n + 4*((n+codeBlock-1)/codeBlock)))
-	if n == 0 || b == nil {
-		return nil
-	}
-	values := make([]float32, n)
-	for block := range slices.Chunk(values, codeBlock) {
-		u := math.Float32frombits(binary.LittleEndian.Uint32(b))
-		for i, k := range b[4 : 4+len(block)] {
-			block[i] = u * float32(int8(k))
-		}
-		b = b[4+len(block):]
-	}
-	return values
-}
 
 // Ints reads what [Writer.Ints] wrote.
 func (r *Reader) Ints() []int32 {

@@ -5,8 +5,6 @@ import (
 	"encoding/gob"
 	"io"
 	"math"
-	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -23,8 +21,6 @@ func write() []byte {
 	w.Floats([]float64{0.1, math.Copysign(0, -1)})
 	w.Singles([]float32{1.5})
 	w.Ints([]int32{-1, 1 << 30})
-	w.Codes([]float32{1, 0, -127})
-	w.Codes(make([]float32, leastCoded))
 	return w.Bytes
 }
 
@@ -40,8 +36,6 @@ func TestValuesComeBack(t *testing.T) {
 	assert.True(t, math.Signbit(floats[1]))
 	assert.Equal(t, []float32{1.5}, r.Singles())
 	assert.Equal(t, []int32{-1, 1 << 30}, r.Ints())
-	assert.Equal(t, []float32{1, 0, -127}, r.Codes())
-	assert.Equal(t, make([]float32, leastCoded), r.Codes())
 	require.NoError(t, r.End())
 }
 
@@ -82,8 +76,6 @@ func read(r *Reader) error {
 	r.Floats()
 	r.Singles()
 	r.Ints()
-	r.Codes()
-	r.Codes()
 	return r.End()
 }
 
@@ -122,44 +114,4 @@ func FuzzReader(f *testing.F) {
 	f.Add(write())
 	f.Add([]byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 1})
 	f.Fuzz(func(t *testing.T, b []byte) { read(NewReader(b)) })
-}
-
-// What Round makes of any numbers comes back from Codes bit for bit, is as near as it says, and does not move again.
-func TestRoundedNumbersComeBack(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 1))
-	for _, n := range []int{0, 1, codeBlock, leastCoded - 1, leastCoded, leastCoded + 1, leastCoded + 2*codeBlock - 1} {
-		list := make([]float32, n)
-		for i := range list {
-			list[i] = float32(r.NormFloat64() * math.Pow(10, float64(i/codeBlock*7%60-26)))
-		}
-		if n > 70 {
-			list[64], list[66] = 0, float32(math.Copysign(0, -1))
-		}
-		rounded := slices.Clone(list)
-		Round(rounded)
-		if n < leastCoded {
-			require.Equal(t, list, rounded)
-		}
-		for from := 0; from < n; from += codeBlock {
-			to := min(from+codeBlock, n)
-			u := float64(most(list[from:to])) / 127
-			for i := from; i < to; i++ {
-				require.InDelta(t, list[i], rounded[i], max(.5001*u, 2e-30), "number %d of %d", i, n)
-			}
-		}
-		again := slices.Clone(rounded)
-		Round(again)
-		require.Equal(t, rounded, again)
-		w := &Writer{}
-		w.Codes(rounded)
-		w.Bool(true)
-		read := NewReader(w.Bytes)
-		back := read.Codes()
-		require.Len(t, back, n)
-		for i := range back {
-			require.Equal(t, math.Float32bits(rounded[i]), math.Float32bits(back[i]))
-		}
-		require.True(t, read.Bool())
-		require.NoError(t, read.End())
-	}
 }

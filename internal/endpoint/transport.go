@@ -84,18 +84,13 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 // reserved are networks that no endpoint has, though the standard library takes them for global:
 // shared addresses (one cloud's metadata service), protocol assignments (another's), benchmarks, the
 // former class E, and IPv6 forms that carry an IPv4 address past a filter (translated, 6to4, Teredo, compatible).
-var reserved = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"),
-	netip.MustParsePrefix("100.64.0.0/10"),
-	netip.MustParsePrefix("192.0.0.0/24"),
-	netip.MustParsePrefix("198.18.0.0/15"),
-	netip.MustParsePrefix("240.0.0.0/4"),
-	netip.MustParsePrefix("64:ff9b::/96"),
-	netip.MustParsePrefix("64:ff9b:1::/48"),
-	netip.MustParsePrefix("2002::/16"),
-	netip.MustParsePrefix("2001::/32"),
-	netip.MustParsePrefix("::/96"),
-}
+var reserved = func() (nets []netip.Prefix) {
+	for _, text := range strings.Fields("0.0.0.0/8 100.64.0.0/10 192.0.0.0/24 198.18.0.0/15 240.0.0.0/4 " +
+		"64:ff9b::/96 64:ff9b:1::/48 2002::/16 2001::/32 ::/96") {
+		nets = append(nets, netip.MustParsePrefix(text))
+	}
+	return nets
+}()
 
 // allowed judges the address that is dialled, after names were resolved: a name may resolve to anything.
 // Link-local addresses, which metadata services of clouds have, are refused even where private ones are

@@ -48,7 +48,7 @@ var imports = map[string][]string{
 	"suggest/evaluate":       {"catalog", "episodic", "internal", "suggest", "suggest/semantic"},
 	"suggest/mine":           {"catalog", "episodic", "internal", "score", "suggest/learn", "suggest/semantic"},
 	"live":                   {"catalog", "episodic", "suggest/evaluate", "internal", "suggest/mine", "score", "suggest/semantic", "storage", "suggest"},
-	"ingest/report":          {"catalog", "episodic", "suggest/evaluate", "ingest", "internal", "suggest"},
+	"ingest/report":          {"catalog", "episodic", "suggest/evaluate", "ingest", "suggest"},
 	"live/record":            {"catalog", "episodic", "ingest", "live", "run", "storage", "suggest"},
 	"gateway":                {"catalog", "internal", "run", "storage"},
 	"server":                 {"catalog", "episodic", "suggest/evaluate", "gateway", "ingest", "internal", "live", "suggest/mine", "run", "score", "server/page", "storage", "suggest"},
@@ -58,7 +58,7 @@ var imports = map[string][]string{
 	"server/page": nil,
 
 	// Hosts wait for the hook, so it links next to nothing.
-	"cmd/waymark-hook": {"ingest/hook", "internal/datadir"},
+	"cmd/waymark-hook": {"ingest/hook"},
 }
 
 // rims are the packages of others that stay at one place: whoever wants to replace them has one folder,

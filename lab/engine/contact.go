@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"waymark/cmd/waymark/sampledata"
+	sample "waymark/cmd/waymark/sampledata"
 	"waymark/episodic"
 	"waymark/suggest/evaluate"
 )

@@ -27,7 +27,7 @@ import (
 	"time"
 
 	"waymark/catalog"
-	"waymark/cmd/waymark/sampledata"
+	sample "waymark/cmd/waymark/sampledata"
 	"waymark/episodic"
 	"waymark/lab/labelled"
 	"waymark/suggest"

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/cmd/waymark/sampledata"
+	sample "waymark/cmd/waymark/sampledata"
 )
 
 // TestCommitted compares what the generator writes with the files in the repository, byte for byte.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/cmd/waymark/sampledata"
+	sample "waymark/cmd/waymark/sampledata"
 	"waymark/episodic"
 )
 

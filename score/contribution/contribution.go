@@ -28,7 +28,7 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/internal/plural"
+	"waymark/catalog"
 	"waymark/score"
 )
 
@@ -116,7 +116,7 @@ func Score(r Request) (Report, error) {
 	rep.Gates = append(rep.Gates, valid.incomplete()...)
 	rep.Warnings = append(rep.Warnings, valid.sprawl()...)
 	rejected := len(rep.Deltas) - len(valid) + len(rep.Dropped)
-	rep.Message = fmt.Sprintf("%s valid, %d rejected or dropped.", plural.Of(len(valid), "delta"), rejected)
+	rep.Message = fmt.Sprintf("%s valid, %d rejected or dropped.", catalog.Plural(len(valid), "delta"), rejected)
 	if len(valid) > 0 {
 		d := valid[0]
 		const format = " The first scores %v of %v (%s)."

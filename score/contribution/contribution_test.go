@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"waymark/internal/strictjson"
+	"waymark/internal/codec"
 	"waymark/score"
 )
 
@@ -249,9 +249,9 @@ func TestRequestsThatAreRefused(t *testing.T) {
 func TestScoresAreNumbers(t *testing.T) {
 	for _, in := range []string{`{"structural": null}`, `{"structural": "3"}`} {
 		var s Scores
-		assert.Error(t, strictjson.Unmarshal([]byte(in), &s))
+		assert.Error(t, codec.Unmarshal([]byte(in), &s))
 	}
 	var s Scores
-	require.NoError(t, strictjson.Unmarshal([]byte(`{"structural": 3, "paradox": 0}`), &s))
+	require.NoError(t, codec.Unmarshal([]byte(`{"structural": 3, "paradox": 0}`), &s))
 	assert.Equal(t, Scores{"structural": score.Whole(3), "paradox": score.Whole(0)}, s)
 }

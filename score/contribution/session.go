@@ -6,7 +6,7 @@ import (
 	"math/big"
 	"slices"
 
-	"waymark/internal/plural"
+	"waymark/catalog"
 	"waymark/score"
 )
 
@@ -168,8 +168,8 @@ func (out *SessionReport) aggregate(valid deltas, rounds []int) {
 			"unverified_claim: mechanisms are claimed, and no message has a scale check")
 	}
 	out.Message = fmt.Sprintf("%s with %s; quality is %s, %s added and %d killed.",
-		plural.Of(len(out.Contributions), "contribution"), plural.Of(len(valid), "valid delta"),
-		out.Progression.Trend, plural.Of(c.Adds, "item"), c.Kills)
+		catalog.Plural(len(out.Contributions), "contribution"), catalog.Plural(len(valid), "valid delta"),
+		out.Progression.Trend, catalog.Plural(c.Adds, "item"), c.Kills)
 }
 
 func coverage(role Role, own deltas) (c Coverage) {

@@ -34,7 +34,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"waymark/internal/plural"
+	"waymark/catalog"
 	"waymark/run"
 	"waymark/score"
 )
@@ -246,7 +246,7 @@ func answer(id string, t *triangulation) Answer {
 		text = fmt.Sprintf("No answer should be given (%s): %s", res.AbstainReason, text)
 	}
 	if n := len(res.Rounds); n > 0 {
-		text += fmt.Sprintf(" After %s the gate says %s.", plural.Of(n, "round"), res.Rounds[n-1].Gate)
+		text += fmt.Sprintf(" After %s the gate says %s.", catalog.Plural(n, "round"), res.Rounds[n-1].Gate)
 	}
 	return Answer{Message: text, ID: id, Result: res}
 }

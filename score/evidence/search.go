@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/internal/plural"
+	"waymark/catalog"
 	"waymark/run"
 	"waymark/score"
 	"waymark/suggest/semantic"
@@ -80,7 +80,7 @@ func inquire(ctx context.Context, r Request, judge Judge, caller run.Caller) (An
 		text := "The question is easy; no hypotheses are needed. "
 		if find != nil {
 			_, err = s.round(ctx, 1, queries)
-			text = fmt.Sprintf("The question is easy: a plain search found %s. ", plural.Of(len(in.Snippets), "snippet"))
+			text = fmt.Sprintf("The question is easy: a plain search found %s. ", catalog.Plural(len(in.Snippets), "snippet"))
 		}
 		return Answer{Message: text + askAnyway, Result: empty(), Inquiry: in}, err
 	}
@@ -116,7 +116,7 @@ func inquire(ctx context.Context, r Request, judge Judge, caller run.Caller) (An
 	a := answer(state.id(), t)
 	a.Inquiry = in
 	if in.Ended == proposed {
-		n := plural.Of(len(state.Hypotheses), "hypothesis")
+		n := catalog.Plural(len(state.Hypotheses), "hypothesis")
 		a.Message = fmt.Sprintf("%s, %.2f apart in the mean.", n, in.Generation.MeanDistance)
 	}
 	return a, nil

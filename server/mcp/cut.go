@@ -14,7 +14,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/catalog"
-	"waymark/internal/plural"
 	"waymark/run"
 	"waymark/server/internal/api"
 )
@@ -181,7 +180,7 @@ func (m *mcpTools) readResult(ctx context.Context, q *struct{ Body readResultArg
 	of := " the result of " + catalog.ShownID(kept.tool) + "."
 	if in.Find != "" {
 		answer.find(kept.text, in)
-		text = plural.Of(len(answer.Found), "place") + " in" + of
+		text = catalog.Plural(len(answer.Found), "place") + " in" + of
 		if answer.Next > 0 {
 			text = "The first " + text
 		}

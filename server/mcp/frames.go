@@ -8,7 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"waymark/internal/strictjson"
+	"waymark/internal/codec"
 )
 
 // MaxFrame is the longest message a host may send over a pipe, in bytes.
@@ -23,7 +23,7 @@ func decodeLine(line []byte, tooLong bool) (m jsonrpc.Message, refusal []byte) {
 	if tooLong {
 		return nil, frameError(nil, -32600, "the message is longer than 4 MiB")
 	}
-	if err := strictjson.Check(line); err != nil {
+	if err := codec.Check(line); err != nil {
 		return nil, frameError(line, -32700, err.Error())
 	}
 	var frame map[string]json.RawMessage

@@ -25,7 +25,6 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"waymark/internal/bounded"
-	"waymark/internal/pause"
 	"waymark/server/internal/api"
 )
 
@@ -262,7 +261,7 @@ func (r *relay) ask(ctx context.Context, method, name string, req mcp.Request, p
 	}
 	repeatable := method != "tools/call" || slices.Contains(quickTools, name)
 	sent := "" // the token of the owner that it was with
-	for began := time.Now(); ; pause.For(ctx, ownerPause) {
+	for began := time.Now(); ; bounded.Wait(ctx, ownerPause) {
 		owner, err := r.findOwner()
 		gone := lostError{err, false}
 		if err == nil {
@@ -376,7 +375,7 @@ func (r *relay) watch(changed func()) {
 	params := encoded(map[string]any{"notifications": map[string]bool{"toolsListChanged": true},
 		"_meta": map[string]any{mcp.MetaKeyProtocolVersion: firstStateless, mcp.MetaKeyClientCapabilities: map[string]any{}}})
 	watched := false
-	for ; r.ctx.Err() == nil; pause.For(r.ctx, watchPause) {
+	for ; r.ctx.Err() == nil; bounded.Wait(r.ctx, watchPause) {
 		if owner, err := r.findOwner(); err == nil {
 			_, _ = r.post(r.ctx, owner, "subscriptions/listen", "", params, func(n *jsonrpc.Request) {
 				if watched { // the first one acknowledges

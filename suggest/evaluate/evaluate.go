@@ -24,7 +24,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/internal/parallel"
+	"waymark/internal/numeric"
 )
 
 // Data is a catalog and a history to evaluate on.
@@ -259,7 +259,7 @@ func (p *part) folds() []*fold {
 func each(ctx context.Context, n int, f func(i int) error) error {
 	errs := make([]error, n)
 	var failed atomic.Bool
-	parallel.Each(n, func(i int) {
+	numeric.Each(n, func(i int) {
 		if !failed.Load() && ctx.Err() == nil {
 			if errs[i] = f(i); errs[i] != nil {
 				failed.Store(true)

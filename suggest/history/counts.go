@@ -8,7 +8,6 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/graph"
-	"waymark/internal/pages"
 	"waymark/suggest/learn/wiring"
 )
 
@@ -21,12 +20,12 @@ type Counts struct {
 	Catalog   *Catalog
 	Roles     *Roles
 	Graph     *graph.View // weight n(a→b) / (n(a) + κ)
-	Usage     pages.View[Usage]
+	Usage     episodic.View[Usage]
 	Rates     *episodic.Rates
-	Wires     pages.View[[]wiring.Wire] // by node, the wires into it
+	Wires     episodic.View[[]wiring.Wire] // by node, the wires into it
 	Past      Episodes
-	Sources   []string           // names, in order of first appearance
-	BySource  pages.View[uint64] // by source, its episodes
+	Sources   []string              // names, in order of first appearance
+	BySource  episodic.View[uint64] // by source, its episodes
 	Totals    Totals
 	Buffers   *sync.Pool // working memory of queries, shared by all counts of one state
 
@@ -46,8 +45,8 @@ type shown struct {
 	roles   *Roles
 	rows    *graph.Rows
 	limits  []uint8 // by source, as rows count them
-	uses    pages.List[Usage]
-	wires   pages.List[[]wiring.Wire]
+	uses    episodic.List[Usage]
+	wires   episodic.List[[]wiring.Wire]
 
 	touched map[int32]bool // nodes with transitions or uses counted since
 	row     []transition
@@ -129,7 +128,7 @@ func (s *State) show(all bool) {
 	h := &s.shown
 	defer clear(h.touched)
 	if all || h.rows == nil || len(h.touched) > len(s.ids)/8+8 {
-		h.uses, h.wires = pages.List[Usage]{}, pages.List[[]wiring.Wire]{}
+		h.uses, h.wires = episodic.List[Usage]{}, episodic.List[[]wiring.Wire]{}
 		var edges []graph.Edge
 		for i, as := range h.canon {
 			if as == int32(i) {

@@ -1,6 +1,6 @@
 package history
 
-import "waymark/catalog/inspect"
+import "waymark/catalog"
 
 // demotion is the share that a match with the text of a demoted tool counts for: its text is a list of keywords, or one
 // of many copies by one server. Such a text says less about what the tool does than it seems to.
@@ -22,7 +22,7 @@ func (r *Roles) demotedIn(view *Catalog) map[int32]bool {
 			nodes[r.Tools[i]] = true
 		}
 	}
-	for i := range inspect.Copies(len(view.Schemas), func(i int) (server, shape string) { return view.Tools[i].Server, view.Schemas[i].shape }) {
+	for i := range catalog.Copies(len(view.Schemas), func(i int) (server, shape string) { return view.Tools[i].Server, view.Schemas[i].shape }) {
 		nodes[r.Tools[i]] = true
 	}
 	return nodes
@@ -30,5 +30,5 @@ func (r *Roles) demotedIn(view *Catalog) map[int32]bool {
 
 // look reads the description once; an entry lives as long as its tool is not changed.
 func (e *Schemas) look() {
-	e.looked.Do(func() { e.stuffed, e.shape = inspect.Stuffed(e.Description), inspect.Shape(e.Description) })
+	e.looked.Do(func() { e.stuffed, e.shape = catalog.Stuffed(e.Description), catalog.Shape(e.Description) })
 }

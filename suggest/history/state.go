@@ -11,7 +11,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/internal/pages"
 	"waymark/suggest/learn/wiring"
 )
 
@@ -32,7 +31,7 @@ type State struct {
 	aliases catalog.Aliases
 
 	memory  *episodic.Memory
-	past    pages.List[Episode] // totals.episodes of them
+	past    episodic.List[Episode] // totals.episodes of them
 	sources sourceTable
 	totals  Totals
 	growing *lru.Cache[string, *grown]
@@ -44,9 +43,9 @@ type State struct {
 // A sourceTable numbers the sources of episodes.
 type sourceTable struct {
 	source   map[string]int32
-	names    []string           // sources, in order of first appearance
-	bySource pages.List[uint64] // episodes
-	evidence []evidence         // by source
+	names    []string              // sources, in order of first appearance
+	bySource episodic.List[uint64] // episodes
+	evidence []evidence            // by source
 
 	treatments Treatments
 }
@@ -71,7 +70,7 @@ type Usage struct {
 
 // Episodes are the past episodes at one moment, in order.
 type Episodes struct {
-	pages.View[Episode]
+	episodic.View[Episode]
 	N int
 }
 

@@ -37,7 +37,6 @@ import (
 	"sync/atomic"
 
 	"waymark/internal/numeric"
-	"waymark/internal/parallel"
 	"waymark/score"
 )
 
@@ -107,7 +106,7 @@ func Patterns(tasks []Task, tools int, o Options) Result {
 	grown := make([][]set, len(roots))
 	cut := make([]bool, len(roots))
 	var done atomic.Int64
-	parallel.Each(len(roots), func(i int) {
+	numeric.Each(len(roots), func(i int) {
 		i = len(roots) - 1 - i // the most frequent take longest
 		grown[i], cut[i] = m.grow(roots[i], nil)
 		m.tell(.7 * float64(done.Add(1)) / float64(len(roots)))

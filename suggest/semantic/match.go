@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"waymark/internal/numeric"
-	"waymark/internal/parallel"
 )
 
 // A Matcher compares requests with the documents' own texts, in words that may differ:
@@ -90,7 +89,7 @@ func (m *Matcher) place() {
 		}
 	}
 	const block = 256 // documents
-	parallel.Each((ix.docs+block-1)/block, func(b int) {
+	numeric.Each((ix.docs+block-1)/block, func(b int) {
 		row := make([]float64, dimension)
 		for d := b * block; d < min(ix.docs, (b+1)*block); d++ {
 			clear(row)

@@ -59,7 +59,6 @@ func NewVectors(given [][]float32) *Vectors {
 			present = append(present, int32(d))
 		}
 	}
-	codec.Round(v.flat)
 	v.floor = v.noise(present)
 	return v
 }
@@ -116,7 +115,7 @@ func (v *Vectors) Near(vector []float32, k int) (near []Hit) {
 func (v *Vectors) Write(w *codec.Writer) {
 	w.Uint(uint64(v.dimension))
 	w.Float(v.floor)
-	w.Codes(v.flat)
+	w.Singles(v.flat)
 }
 
 // mostDimensions is more than any embedding model has.
@@ -125,7 +124,7 @@ const mostDimensions = 1 << 16
 // ReadVectors reads vectors of n documents; v has none if none were written. What is damaged fails r.
 func ReadVectors(r *codec.Reader, n int) *Vectors {
 	v := &Vectors{space{int(min(r.Uint(), mostDimensions+1)), nil}, r.Float()}
-	if v.flat = r.Codes(); v.dimension > mostDimensions || len(v.flat) != v.dimension*n {
+	if v.flat = r.Singles(); v.dimension > mostDimensions || len(v.flat) != v.dimension*n {
 		r.Fail("%d numbers for %d vectors of dimension %d", len(v.flat), n, v.dimension)
 	}
 	return v

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"waymark/graph"
+	"waymark/internal/numeric"
 	"waymark/lab/bench"
 	"waymark/spectral"
 	"waymark/suggest/semantic"
@@ -136,11 +137,11 @@ func coClusters(r *bench.Result, o options) error {
 	if err != nil {
 		return err
 	}
-	entries := make([]spectral.Entry, len(h.Tool))
+	entries := make([]numeric.Entry, len(h.Tool))
 	for i := range entries {
-		entries[i] = spectral.Entry{Row: h.Tool[i], Col: h.Capability[i], Weight: 1}
+		entries[i] = numeric.Entry{Row: h.Tool[i], Col: h.Capability[i], Weight: 1}
 	}
-	H, err := spectral.NewMatrix(len(h.ToolCluster), len(h.CapabilityCluster), entries)
+	H, err := numeric.NewMatrix(len(h.ToolCluster), len(h.CapabilityCluster), entries)
 	if err != nil {
 		return err
 	}

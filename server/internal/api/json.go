@@ -18,7 +18,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/internal/bounded"
-	"waymark/internal/strictjson"
+	"waymark/internal/codec"
 	"waymark/score"
 )
 
@@ -43,13 +43,13 @@ func WrongField(field, detail string) error {
 
 // Decode reads one value of type T and nothing else.
 func Decode[T any](data []byte) (T, error) {
-	v, err := strictjson.Decode[T](data)
+	v, err := codec.Decode[T](data)
 	return v, Malformed(err)
 }
 
 // Malformed gives an error of the strict reader its status and the words of this interface.
 func Malformed(err error) error {
-	var strict *strictjson.Error
+	var strict *codec.Error
 	var decimal *score.DecimalError
 	if !errors.As(err, &strict) {
 		return err
@@ -134,7 +134,7 @@ func DecodeArguments(raw []byte, into any) error {
 	if len(raw) == 0 || string(raw) == "null" {
 		raw = []byte("{}")
 	}
-	err := Malformed(strictjson.Unmarshal(raw, into))
+	err := Malformed(codec.Unmarshal(raw, into))
 	if e, ok := errors.AsType[*BodyError](err); ok && e.Field == "" {
 		e.Detail = "arguments: " + e.Detail
 	}

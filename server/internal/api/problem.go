@@ -12,7 +12,6 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"waymark/catalog"
-	"waymark/internal/plural"
 	"waymark/live"
 	"waymark/run"
 	"waymark/score"
@@ -236,7 +235,7 @@ func RefusedRun(e *run.CheckError) string {
 	}
 	text := "the DAG cannot be run: " + e.Problems[0].String()
 	if more := len(e.Problems) - 1; more > 0 {
-		text += "; and " + plural.Of(more, "more problem")
+		text += "; and " + catalog.Plural(more, "more problem")
 	}
 	return text
 }

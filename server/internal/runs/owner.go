@@ -8,7 +8,7 @@ import (
 	"reflect"
 	"time"
 
-	"waymark/internal/pause"
+	"waymark/internal/bounded"
 	"waymark/run"
 	"waymark/server/internal/api"
 	"waymark/storage"
@@ -43,7 +43,7 @@ func (r *Runs) join(ctx context.Context) error {
 	}
 	r.joined = true
 	r.all.Go(func() {
-		for pause.For(r.ctx, renewEvery) {
+		for bounded.Wait(r.ctx, renewEvery) {
 			if _, err := r.cfg.Store.System().Lease(r.ctx, lease(r.server), leaseFor); err != nil && r.ctx.Err() == nil {
 				r.cfg.Logger.Warn("another server may go on with the runs of this one", "error", err)
 			}
@@ -122,7 +122,7 @@ func (r *Runs) Watch(ctx context.Context, workspace, id string) <-chan run.Statu
 					return
 				}
 			}
-			if last = s; s.State.Over() || r.ctx.Err() != nil || g == nil && !pause.For(ctx, statusEvery) {
+			if last = s; s.State.Over() || r.ctx.Err() != nil || g == nil && !bounded.Wait(ctx, statusEvery) {
 				return
 			}
 			select {

@@ -14,7 +14,6 @@ import (
 	"github.com/danielgtaylor/huma/v2/sse"
 
 	"waymark/catalog"
-	"waymark/internal/plural"
 	"waymark/run"
 	"waymark/server/internal/api"
 )
@@ -195,7 +194,7 @@ func runText(a Answer) string {
 				waits++
 			}
 		}
-		return fmt.Sprintf("Nothing was run. The plan is sound: %s in %s, %d of them would wait for approval.", plural.Of(len(a.Plan.Nodes), "task"), plural.Of(len(a.Plan.Layers), "step"), waits)
+		return fmt.Sprintf("Nothing was run. The plan is sound: %s in %s, %d of them would wait for approval.", catalog.Plural(len(a.Plan.Nodes), "task"), catalog.Plural(len(a.Plan.Layers), "step"), waits)
 	case run.Paused:
 		if len(a.Waiting) == 0 {
 			return fmt.Sprintf("Run %s stands still: %s.", a.ID, strings.Join(a.Warnings, "; "))
@@ -208,13 +207,13 @@ func runText(a Answer) string {
 				own = append(own, n.ID)
 			}
 		}
-		message := fmt.Sprintf("Done: %s done, %d failed, %d skipped.", plural.Of(a.Done, "task"), a.Failed, a.Skipped)
+		message := fmt.Sprintf("Done: %s done, %d failed, %d skipped.", catalog.Plural(a.Done, "task"), a.Failed, a.Skipped)
 		if len(own) > 0 {
 			message += " Tools of the host, to be called by you: " + api.ShownIDs(own) + "."
 		}
 		return message
 	case run.Failed:
-		return fmt.Sprintf("Failed: %s done, %d failed, %d skipped. First: %s", plural.Of(a.Done, "task"), a.Failed, a.Skipped, api.ShownText(a.Error))
+		return fmt.Sprintf("Failed: %s done, %d failed, %d skipped. First: %s", catalog.Plural(a.Done, "task"), a.Failed, a.Skipped, api.ShownText(a.Error))
 	}
 	return fmt.Sprintf("Run %s is %s.", a.ID, a.State)
 }

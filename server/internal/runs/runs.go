@@ -22,7 +22,7 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/gateway"
-	"waymark/internal/pause"
+	"waymark/internal/bounded"
 	"waymark/live"
 	"waymark/run"
 	"waymark/score"
@@ -413,7 +413,7 @@ func (r *Runs) here() []*going {
 // again.
 func (r *Runs) Start(ctx context.Context) {
 	r.all.Go(func() {
-		for r.Resume(ctx); r.cfg.Store.Shared() && pause.For(ctx, renewEvery) && r.ctx.Err() == nil; r.Resume(ctx) {
+		for r.Resume(ctx); r.cfg.Store.Shared() && bounded.Wait(ctx, renewEvery) && r.ctx.Err() == nil; r.Resume(ctx) {
 		}
 	})
 }

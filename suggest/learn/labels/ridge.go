@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"waymark/internal/numeric"
-	"waymark/internal/parallel"
 )
 
 // Ridge is one linear model a label with a common penalty,
@@ -54,7 +53,7 @@ func FitScores(rows []Vector, features int, y [][]int32, n int, lambda float64, 
 		r.mean[l] = float64(len(has[l])) / float64(len(rows))
 	}
 	columns := make([][]weight, n) // by label, with features in place of labels
-	parallel.Each((n+lanes-1)/lanes, func(block int) {
+	numeric.Each((n+lanes-1)/lanes, func(block int) {
 		from := block * lanes
 		to := min(from+lanes, n)
 		b := make([]float64, len(rows)*lanes)

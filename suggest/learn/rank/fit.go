@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"waymark/internal/numeric"
-	"waymark/internal/parallel"
 	"waymark/suggest/learn/calibrate"
 	"waymark/suggest/learn/labels"
 	"waymark/suggest/learn/logit"
@@ -89,7 +88,7 @@ func Fit(texts *Texts, tasks []*Task, o Options) *Model {
 		m.needs, m.planner = Prior().needs, newPlanner() // foreign requests alone teach that nothing is ever needed
 		return m
 	}
-	parallel.Each(len(needs.Questions), func(q int) {
+	numeric.Each(len(needs.Questions), func(q int) {
 		from, to := needs.question(q)
 		finders[needs.folds[from]%2].setFound(needs.Values[from*int(rows):to*int(rows)], needs.times[from:to])
 	})

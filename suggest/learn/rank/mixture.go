@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/internal/parallel"
+	"waymark/internal/numeric"
 	"waymark/suggest/learn/trees"
 	"waymark/suggest/semantic"
 )
@@ -365,7 +365,7 @@ func (m *mixture) rows(o Options) (find, needs, next *examples) {
 	next.Values = make([]float32, 0, sequels*usualRows*int(rows))
 	find.Values = make([]float32, 0, requests*usualRows*int(rows))
 	for part := range slices.Chunk(m.exams, 256) { // the rows of a few exams are kept twice, not those of all
-		parallel.Each(len(part), func(i int) {
+		numeric.Each(len(part), func(i int) {
 			if !o.Stop() {
 				part[i].ask()
 			}

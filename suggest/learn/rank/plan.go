@@ -3,7 +3,7 @@ package rank
 import (
 	"slices"
 
-	"waymark/internal/parallel"
+	"waymark/internal/numeric"
 	"waymark/suggest/learn/calibrate"
 	"waymark/suggest/learn/trees"
 )
@@ -92,7 +92,7 @@ func (m *Model) fitPlans(exams []exam, finders, halves [2]*ranker, pairs [2]*cas
 		right []int32
 	}
 	examples := make([]example, len(exams))
-	parallel.Each(len(exams), func(i int) {
+	numeric.Each(len(exams), func(i int) {
 		if o.Stop() {
 			return
 		}

@@ -20,7 +20,6 @@ import (
 	"sync"
 
 	"waymark/internal/numeric"
-	"waymark/internal/parallel"
 )
 
 // Rows are what models are fitted on; the first fit ends their changes. Feature f of row i is Values[i·Features + f]; no value may be NaN.
@@ -246,7 +245,7 @@ func (f *fit) add(tree []node) {
 			bin[i] = uint8(at)
 		}
 	}
-	parallel.Each(chunks(r.Len()), func(c int) {
+	numeric.Each(chunks(r.Len()), func(c int) {
 		from, to := chunk(c, r.Len())
 		for i := from; i < to; i++ {
 			if !f.settled[i] {
@@ -295,7 +294,7 @@ func (r *Rows) bin() {
 			some = append(some, i)
 		}
 	}
-	parallel.Each(features, func(j int) {
+	numeric.Each(features, func(j int) {
 		sorted := make([]float32, 0, len(some))
 		for _, i := range some {
 			sorted = append(sorted, r.Values[i*features+j])
@@ -314,7 +313,7 @@ func (r *Rows) bin() {
 			}
 		}
 	})
-	parallel.Each(chunks(n), func(c int) {
+	numeric.Each(chunks(n), func(c int) {
 		from, to := chunk(c, n)
 		for i := from * features; i < to*features; i++ {
 			x, cuts := r.Values[i], r.cuts[i%features]
@@ -341,7 +340,7 @@ func (f *fit) derive() {
 		}
 		return
 	}
-	parallel.Each(chunks(len(r.Questions)), func(c int) {
+	numeric.Each(chunks(len(r.Questions)), func(c int) {
 		from, to := chunk(c, len(r.Questions))
 		for q := from; q < to; q++ {
 			f.compete(q)
@@ -525,7 +524,7 @@ func (f *fit) sum(rows []int32, columns []int) []gradient {
 	features := f.rows.Features
 	sums := make([]gradient, features*bins)
 	const block = 8 // of columns: one pass over the rows for each
-	parallel.Each((len(columns)+block-1)/block, func(b int) {
+	numeric.Each((len(columns)+block-1)/block, func(b int) {
 		cols := columns[b*block : min(len(columns), (b+1)*block)]
 		for _, i := range rows {
 			g, row := f.slope[i], f.rows.binned[int(i)*features:(int(i)+1)*features]

@@ -1,4 +1,4 @@
-package pages
+package episodic
 
 import (
 	"math/rand/v2"
@@ -16,7 +16,7 @@ func TestViewsStayAsTheyAre(t *testing.T) {
 	var readers sync.WaitGroup
 	for round := range 50 {
 		for range r.IntN(40) {
-			i := int32(r.IntN(5 * size))
+			i := int32(r.IntN(5 * pageSize))
 			l.Set(i, round)
 			now[i] = round
 		}
@@ -25,14 +25,14 @@ func TestViewsStayAsTheyAre(t *testing.T) {
 			then[i] = x
 		}
 		readers.Go(func() {
-			for i := range int32(6 * size) {
+			for i := range int32(6 * pageSize) {
 				if v.At(i) != then[i] {
 					t.Errorf("element %d of round %d is %d, was %d", i, round, v.At(i), then[i])
 				}
 			}
 		})
 	}
-	for i := range int32(6 * size) {
+	for i := range int32(6 * pageSize) {
 		require.Equal(t, now[i], l.At(i))
 	}
 	readers.Wait()
@@ -41,7 +41,7 @@ func TestViewsStayAsTheyAre(t *testing.T) {
 // What was not set is shared: a view after one change copies one page.
 func TestAChangeCostsOnePage(t *testing.T) {
 	var l List[int64]
-	for i := range int32(100 * size) {
+	for i := range int32(100 * pageSize) {
 		l.Set(i, int64(i))
 	}
 	before := l.Freeze()

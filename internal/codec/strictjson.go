@@ -1,12 +1,8 @@
-// Package strictjson reads the JSON that comes from outside: bodies, frames, files.
-//
-// encoding/json takes duplicate names (the last wins), folds the case of names (even ſ to s), repairs invalid UTF-8 and
-// leaves trailing data to the caller. Each of these lets two readers see two different requests in the same bytes. Here
-// an input is exactly one value, and what is refused is refused in the same words for every input.
-package strictjson
+package codec
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -161,7 +157,7 @@ func fitError(err error) error {
 	case semantic.GoType == reflect.TypeFor[time.Time]():
 		e.Reason = "not a time of RFC 3339, as in 2026-01-02T15:04:05Z"
 	default:
-		e.Reason = fmt.Sprintf("a JSON %s does not fit here%s", kindName(semantic.JSONKind), wanted(semantic.GoType))
+		e.Reason = fmt.Sprintf("a JSON %s does not fit here%s", cmp.Or(kindNames[semantic.JSONKind], "value"), wanted(semantic.GoType))
 	}
 	return e
 }
@@ -188,23 +184,11 @@ func wanted(t reflect.Type) string {
 	return ""
 }
 
-// kindName uses the words of the JSON standard, in which numbers are of one kind and begin with any digit.
-func kindName(k jsontext.Kind) string {
-	switch k {
-	case 'n':
-		return "null"
-	case 't', 'f':
-		return "boolean"
-	case '"':
-		return "string"
-	case '0':
-		return "number"
-	case '{':
-		return "object"
-	case '[':
-		return "array"
-	}
-	return "value"
+// Errors use these words and no others, whatever a type of Go is called: a caller knows the standard, not this program.
+//
+// kindNames are the words of the JSON standard, in which numbers are of one kind and begin with any digit.
+var kindNames = map[jsontext.Kind]string{
+	'n': "null", 't': "boolean", 'f': "boolean", '"': "string", '0': "number", '{': "object", '[': "array",
 }
 
 // wholeNumbers reads 5.0 as the whole number 5, which it is by JSON Schema: hosts whose numbers are all floating write them so.

@@ -1,4 +1,4 @@
-package strictjson_test
+package codec_test
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"waymark/internal/strictjson"
+	"waymark/internal/codec"
 )
 
 type inner struct {
@@ -37,8 +37,8 @@ func TestBothReaders(t *testing.T) {
 		{`{"id":`, "the JSON value ends early (byte 5)", "the JSON value ends early (byte 5)"},
 		{strings.Repeat("[", 65) + strings.Repeat("]", 65), strings.Repeat("/0", 64) + ": nested more than 64 levels deep", strings.Repeat("/0", 64) + ": nested more than 64 levels deep"},
 	} {
-		requireSays(t, tt.text, tt.own, strictjson.Unmarshal([]byte(tt.text), new(outer)))
-		requireSays(t, tt.text, tt.foreign, strictjson.UnmarshalForeign([]byte(tt.text), new(outer)))
+		requireSays(t, tt.text, tt.own, codec.Unmarshal([]byte(tt.text), new(outer)))
+		requireSays(t, tt.text, tt.foreign, codec.UnmarshalForeign([]byte(tt.text), new(outer)))
 	}
 }
 
@@ -52,9 +52,9 @@ func requireSays(t *testing.T, text, want string, err error) {
 }
 
 func TestArraysOfFiles(t *testing.T) {
-	long := []byte("[" + strings.Repeat("1,", strictjson.MaxArray) + "1]")
-	require.ErrorContains(t, strictjson.Check(long), "more than 10000 elements")
-	require.NoError(t, strictjson.CheckFile(long))
+	long := []byte("[" + strings.Repeat("1,", codec.MaxArray) + "1]")
+	require.ErrorContains(t, codec.Check(long), "more than 10000 elements")
+	require.NoError(t, codec.CheckFile(long))
 }
 
 func TestWholeNumbersWithAPoint(t *testing.T) {
@@ -64,11 +64,11 @@ func TestWholeNumbersWithAPoint(t *testing.T) {
 		P *int     `json:"p"`
 		F *float64 `json:"f"`
 	}
-	require.NoError(t, strictjson.Unmarshal([]byte(`{"n": 5.0, "l":[1.0,-2.00 ,3],"p":7.0,"f":5.0}`), &v))
+	require.NoError(t, codec.Unmarshal([]byte(`{"n": 5.0, "l":[1.0,-2.00 ,3],"p":7.0,"f":5.0}`), &v))
 	require.Equal(t, 5, v.N)
 	require.Equal(t, []int64{1, -2, 3}, v.L)
 	require.Equal(t, 7, *v.P)
 	for _, wrong := range []string{`{"n":5.5}`, `{"n":5.0e1}`, `{"n":99999999999999999999.0}`, `{"n":5.}`, `{"n":"5"}`} {
-		require.Error(t, strictjson.Unmarshal([]byte(wrong), &v), wrong)
+		require.Error(t, codec.Unmarshal([]byte(wrong), &v), wrong)
 	}
 }

@@ -1,19 +1,18 @@
-// Package pages is a list that changes, and of which views are kept that do not:
+package episodic
+
+import "slices"
+
+// pageSize is the number of elements of a page.
+const pageSize = 256
+
+// A List changes, and views of it are kept that do not:
 //
 //	List  ─┬─▶ page 0 ◀─┬─ View        after element 300 was set: page 1 is a copy,
 //	       ├─▶ page 1'  ├─▶ page 1     the other pages belong to both
 //	       └─▶ page 2 ◀─┘
 //
-// A change costs one page, once per view; a view costs eight bytes per page.
-package pages
-
-import "slices"
-
-// size is the number of elements of a page.
-const size = 256
-
-// A List is for one goroutine at a time. The zero List is empty; elements that were never set are
-// zero.
+// A change costs one page, once per view; a view costs eight bytes per page. A List is for one goroutine at a time. The
+// zero List is empty; elements that were never set are zero.
 type List[T any] struct {
 	pages []*page[T] // nil where nothing was ever set
 	epoch uint64     // the number of views; a page with another number is shared
@@ -22,7 +21,7 @@ type List[T any] struct {
 // page is the unit of copying: a change after a view copies the elements of one page.
 type page[T any] struct {
 	epoch uint64
-	items [size]T
+	items [pageSize]T
 }
 
 // At is element i.
@@ -30,7 +29,7 @@ func (l *List[T]) At(i int32) T { return at(l.pages, i) }
 
 // Set makes x element i.
 func (l *List[T]) Set(i int32, x T) {
-	p := int(i) / size
+	p := int(i) / pageSize
 	for len(l.pages) <= p {
 		l.pages = append(l.pages, nil)
 	}
@@ -42,7 +41,7 @@ func (l *List[T]) Set(i int32, x T) {
 		own = &page[T]{l.epoch, own.items}
 	}
 	l.pages[p] = own
-	own.items[int(i)%size] = x
+	own.items[int(i)%pageSize] = x
 }
 
 // Freeze returns the list as it is now.
@@ -60,11 +59,11 @@ type View[T any] struct {
 func (v View[T]) At(i int32) T { return at(v.pages, i) }
 
 // Ref points to element i, which was set. It is not to be written to.
-func (v View[T]) Ref(i int32) *T { return &v.pages[int(i)/size].items[int(i)%size] }
+func (v View[T]) Ref(i int32) *T { return &v.pages[int(i)/pageSize].items[int(i)%pageSize] }
 
 func at[T any](pages []*page[T], i int32) (x T) {
-	if p := int(i) / size; p < len(pages) && pages[p] != nil {
-		return pages[p].items[int(i)%size]
+	if p := int(i) / pageSize; p < len(pages) && pages[p] != nil {
+		return pages[p].items[int(i)%pageSize]
 	}
 	return x
 }

@@ -1,12 +1,6 @@
-// Package inspect holds the checks that every entry of a catalog passes, whichever way it enters: over HTTP, from a
-// file, from a server of the gateway.
-//
-// A description is read by the model that chooses a tool, so whoever writes it writes into the prompt. The checks look
-// for what an honest entry does not need. What a finding leads to is its severity; nothing is changed or removed.
-package inspect
+package catalog
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -14,26 +8,18 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"waymark/catalog"
-)
-
-// Severity says what a finding leads to.
-type Severity uint8
-
-const (
-	Quarantine Severity = iota // the entry is not suggested, and its texts are not shown, until somebody approves it
-	Refuse                     // the entry is not stored
 )
 
 // Finding is what a check found. Detail never quotes the text: a model may read it.
 type Finding struct {
-	Check    string
-	Severity Severity
-	Detail   string
+	Check  string
+	Refuse bool // the entry is not stored; otherwise not suggested, and its texts not shown, until somebody approves it
+	Detail string
 }
 
-// Entry is a tool or a capability as it was sent.
+// Entry is a tool or a capability as it was sent. A description is read by the model that chooses a tool, so whoever
+// writes it writes into the prompt: every entry passes the same checks, over HTTP, from a file, from a server of the
+// gateway. They look for what an honest entry does not need; nothing is changed or removed.
 type Entry struct {
 	ID, Name, Server string
 	Texts            []string          // title, description, intent
@@ -43,8 +29,8 @@ type Entry struct {
 	refers bool // one of the data has a reference to another document
 }
 
-// OfTool is the entry of a tool.
-func OfTool(t *catalog.Tool) *Entry {
+// EntryOfTool is the entry of a tool.
+func EntryOfTool(t *Tool) *Entry {
 	e := &Entry{ID: t.ID, Name: t.Name, Server: t.Server, Texts: []string{t.Description}, Data: []json.RawMessage{t.InputSchema, t.OutputSchema}, Labels: append([]string{t.Domain}, t.Requires...)}
 	if t.Annotations != nil {
 		e.Texts = append(e.Texts, t.Annotations.Title)
@@ -52,8 +38,8 @@ func OfTool(t *catalog.Tool) *Entry {
 	return e
 }
 
-// OfCapability is the entry of a capability.
-func OfCapability(c *catalog.Capability) *Entry {
+// EntryOfCapability is the entry of a capability.
+func EntryOfCapability(c *Capability) *Entry {
 	e := &Entry{ID: c.ID, Name: c.Name, Texts: []string{c.Description, c.Intent}, Data: []json.RawMessage{c.InputSchema, c.OutputSchema, c.Output}, Labels: slices.Concat(c.Tags, c.Tools)}
 	if c.Script != nil {
 		e.Labels = append(e.Labels, c.Script.Source)
@@ -68,54 +54,41 @@ func OfCapability(c *catalog.Capability) *Entry {
 	return e
 }
 
-// check is one row of the table: find returns what it found, or nothing.
-type check struct {
-	Name     string
-	Severity Severity
-	find     func(e *Entry, in *Catalog) string
-}
-
 // checks are all checks of one entry, in the order of reports. Lists of keywords and copies of one description rank
 // lower in searches instead: see [Stuffed] and [Copies].
-var checks = []check{
-	{"name", Refuse, badName},                // ids and names have at most 128 characters of those that real catalogs use
-	{"hidden", Quarantine, hiddenCharacter},  // no text has characters that do not show, or change its direction
-	{"instruction", Quarantine, instruction}, // no text addresses the model
-	{"shadowing", Quarantine, shadowing},     // no text names a tool of another server
-	{"lookalike", Quarantine, lookalike},     // no id can be taken for another
-	{"server", Quarantine, otherServer},      // no id names another server than that of the entry, or one that is connected or of this program
-	{"reference", Quarantine, reference},     // no schema refers to another document
+var checks = []struct {
+	name string
+	find func(in *Inspector, e *Entry) string // what it found, or nothing
+}{
+	{"name", badName},                   // ids and names have at most 128 characters of those that real catalogs use
+	{"hidden", hiddenCharacter},         // no text has characters that do not show, or change its direction
+	{"instruction", instruction},        // no text addresses the model
+	{"shadowing", (*Inspector).shadows}, // no text names a tool of another server
+	{"lookalike", (*Inspector).alike},   // no id can be taken for another
+	{"server", (*Inspector).foreign},    // no id names another server, a connected one, or this program
+	{"reference", reference},            // no schema refers to another document
 }
 
-// Entry returns what the checks find about an entry beside the catalog.
-func (in *Catalog) Entry(e *Entry) (found []Finding) {
-	e.read()
+// Inspect returns what the checks find about an entry beside those that are known.
+func (in *Inspector) Inspect(e *Entry) (found []Finding) {
+	for _, data := range e.Data {
+		texts, refers := textsIn(data)
+		e.Texts, e.refers = append(e.Texts, texts...), e.refers || refers
+	}
+	e.Data = nil
 	for _, c := range checks {
-		if detail := c.find(e, in); detail != "" {
-			found = append(found, Finding{c.Name, c.Severity, detail})
+		if detail := c.find(in, e); detail != "" {
+			found = append(found, Finding{c.name, c.name == "name", detail})
 		}
 	}
 	return found
 }
 
-// read collects the texts of the data, each once.
-func (e *Entry) read() {
-	for _, data := range e.Data {
-		if len(data) > 0 {
-			texts, refers := textsIn(data)
-			e.Texts, e.refers = append(e.Texts, texts...), e.refers || refers
-		}
-	}
-	e.Data = nil
-}
-
 // textsIn lists the names and texts in a JSON value, sorted, and reports whether a schema refers to another document. Regular
 // expressions may name control characters.
 func textsIn(data json.RawMessage) (all []string, refers bool) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
+	v, err := Decode(data)
+	if err != nil {
 		return nil, false
 	}
 	var refs, own []string
@@ -170,22 +143,22 @@ func withoutControls(pattern string) string {
 }
 
 // badName applies to ids: names are shown, and data sets have sentences in them.
-func badName(e *Entry, _ *Catalog) string {
-	if err := catalog.CheckToolID("id", e.ID, e.Server); err != nil {
+func badName(_ *Inspector, e *Entry) string {
+	if err := CheckToolID("id", e.ID, e.Server); err != nil {
 		return err.Error()
 	}
-	if n := utf8.RuneCountInString(e.Name); n > catalog.MaxPart {
-		return fmt.Sprintf("name is %d characters long, the limit is %d", n, catalog.MaxPart)
+	if n := utf8.RuneCountInString(e.Name); n > MaxPart {
+		return fmt.Sprintf("name is %d characters long, the limit is %d", n, MaxPart)
 	}
 	return ""
 }
 
-// otherServer finds an id that begins with the name of another server, and one that belongs to this program or to a
+// foreign finds an id that begins with the name of another server, and one that belongs to this program or to a
 // server that is connected to it, whose entries others do not put.
-func otherServer(e *Entry, in *Catalog) string {
+func (in *Inspector) foreign(e *Entry) string {
 	before, _, named := strings.Cut(e.ID, ":")
 	if named && e.Server != "" && before != e.Server && !strings.HasPrefix(e.ID, e.Server+":") {
-		return fmt.Sprintf("its id names the server %s, it is of another", catalog.ShownID(before))
+		return fmt.Sprintf("its id names the server %s, it is of another", ShownID(before))
 	}
 	if rest, host := strings.CutPrefix(e.ID, "mcp__"); host { // as hosts spell it
 		before, _, named = strings.Cut(rest, "__")
@@ -208,14 +181,14 @@ func otherServer(e *Entry, in *Catalog) string {
 // Reserved are the servers that stand before the ids of this program: of its tools, and of its scorers.
 var Reserved = []string{"waymark", "scorer"}
 
-func reference(e *Entry, _ *Catalog) string {
+func reference(_ *Inspector, e *Entry) string {
 	if e.refers {
 		return "its schema refers to another document"
 	}
 	return ""
 }
 
-func hiddenCharacter(e *Entry, _ *Catalog) string {
+func hiddenCharacter(_ *Inspector, e *Entry) string {
 	for _, t := range slices.Concat(e.Texts, e.Labels, []string{e.Name, e.ID}) {
 		if c, ok := Hidden(t); ok {
 			return fmt.Sprintf("its texts hold the invisible character %U", c)
@@ -230,12 +203,12 @@ func Hidden(s string) (rune, bool) {
 	before := ' '
 	for _, c := range s {
 		switch {
-		case c >= ' ' && c <= '~', c == '\n', c == '\t', c == '\r':
+		case c >= ' ' && c <= '~', c == '\n', c == '\t', c == '\r', c == '\u2028', c == '\u2029':
 		case c == '\u200d', c == '\ufeff', c >= '\uFE00' && c <= '\uFE0F':
 			if unicode.In(before, unicode.Latin, unicode.Cyrillic, unicode.Greek, unicode.Armenian) {
 				return c, true
 			}
-		case unicode.IsControl(c), unicode.Is(unicode.Cf, c), c == '\u034F', c == '\u115F', c == '\u1160', c == '\u3164', c == '\uFFA0', c >= 0xE0100 && c <= 0xE01EF:
+		case unicode.IsControl(c), invisible(c), c >= 0xE0100 && c <= 0xE01EF:
 			return c, true
 		}
 		before = c

@@ -1,5 +1,4 @@
-// Package sparse holds matrices of non-negative weights in compressed rows.
-package sparse
+package numeric
 
 import (
 	"cmp"
@@ -9,13 +8,16 @@ import (
 	"slices"
 )
 
-// An Entry is a number in a matrix.
+// Matrices are in compressed rows, which the products of the kernels read in one direction, and by rows and columns
+// alike, since the transposed matrix has the same form.
+
+// An Entry is a number in a [Matrix].
 type Entry struct {
 	Row, Col int32
 	Weight   float64
 }
 
-// A Matrix holds weights in compressed rows: row i is Col[Start[i]:Start[i+1]], in increasing order, with the weights
+// A Matrix holds non-negative weights in compressed rows: row i is Col[Start[i]:Start[i+1]], in increasing order, with the weights
 // beside.
 type Matrix struct {
 	Rows, Cols int
@@ -24,9 +26,9 @@ type Matrix struct {
 	Weight     []float64
 }
 
-// New builds a matrix from entries in any order. Equal places are added up in increasing order of weight, so that the
+// NewMatrix builds a matrix from entries in any order. Equal places are added up in increasing order of weight, so that the
 // sum has the same bits whatever the order of the entries.
-func New(rows, cols int, entries []Entry) (Matrix, error) {
+func NewMatrix(rows, cols int, entries []Entry) (Matrix, error) {
 	if rows < 0 || cols < 0 || rows > math.MaxInt32 || cols > math.MaxInt32-rows || len(entries) > math.MaxInt32 {
 		return Matrix{}, fmt.Errorf("%d × %d with %d entries: number out of range", rows, cols, len(entries))
 	}

@@ -1,4 +1,4 @@
-package inspect
+package catalog
 
 import (
 	"fmt"
@@ -8,13 +8,14 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
-
-	"waymark/catalog"
 )
 
 // commanding are forms in which published attacks on tool descriptions address the model. A text without a word of each
 // list, in lower case, cannot match, and is not looked at further: that is most texts.
-var commanding = []command{
+var commanding = []struct {
+	first, second []string
+	form          *regexp.Regexp
+}{
 	{[]string{"<"}, []string{">"}, regexp.MustCompile(`(?i)<\s*/?\s*(important|system|instructions?|assistant|secret|hidden|admin|user|prompt)\b[^>]*>`)},
 	{[]string{"[inst", "[/inst", "[system", "[/system", "<|", "<<sys"}, nil, regexp.MustCompile(`(?i)\[/?(inst|system)\]|<\|[a-z_]+\|>|<<sys>>`)},
 	{[]string{"ignore", "disregard", "forget", "override"}, []string{"instruction", "prompt", "rule", "message", "tool"},
@@ -28,12 +29,7 @@ var commanding = []command{
 		regexp.MustCompile(`(?i)(~|\$home|/home/[a-z]+|/root)?/?\.(ssh/|aws/credentials|cursor/mcp\.json|claude\.json|netrc)|\bid_(rsa|ed25519)\b`)},
 }
 
-type command struct {
-	first, second []string
-	form          *regexp.Regexp
-}
-
-func instruction(e *Entry, _ *Catalog) string {
+func instruction(_ *Inspector, e *Entry) string {
 	labels := slices.Concat(e.Labels, []string{e.ID, e.Name, e.Server})
 	for i, t := range labels {
 		labels[i] = strings.ReplaceAll(t, "_", " ") // between the words of a name
@@ -72,32 +68,35 @@ func shows(c rune) rune {
 // commands reports that a text in lower case has one of the forms.
 func commands(t string) bool {
 	has := func(w string) bool { return strings.Contains(t, w) }
-	return slices.ContainsFunc(commanding, func(c command) bool {
-		return slices.ContainsFunc(c.first, has) && (c.second == nil || slices.ContainsFunc(c.second, has)) && c.form.MatchString(t)
-	})
+	for _, c := range commanding {
+		if slices.ContainsFunc(c.first, has) && (c.second == nil || slices.ContainsFunc(c.second, has)) && c.form.MatchString(t) {
+			return true
+		}
+	}
+	return false
 }
 
-// Catalog is what an entry is compared with: the names of all tools, and how ids look.
-type Catalog struct {
+// An Inspector holds what an entry is compared with: the names of all tools, and how ids look.
+type Inspector struct {
 	servers   map[string][]string // by a name that a text may use, the servers of the tools so called; at most three
-	looks     map[string]known    // by skeleton, the id that came first
+	looks     map[string]look     // by skeleton, the id that came first
 	connected []string            // servers that offer their tools themselves
 }
 
-type known struct{ id, server string }
+type look struct{ id, server string }
 
-// NewCatalog is an empty catalog.
-func NewCatalog() *Catalog {
-	return &Catalog{servers: map[string][]string{}, looks: map[string]known{}}
+// NewInspector is an empty
+func NewInspector() *Inspector {
+	return &Inspector{servers: map[string][]string{}, looks: map[string]look{}}
 }
 
 // Connected says which servers offer their tools themselves.
-func (in *Catalog) Connected(servers []string) { in.connected = servers }
+func (in *Inspector) Connected(servers []string) { in.connected = servers }
 
 // Add makes an id known. The first of several ids that look alike is the one that the others are taken for.
-func (in *Catalog) Add(id, server, name string) {
+func (in *Inspector) Add(id, server, name string) {
 	if s := Skeleton(id); in.looks[s].id == "" {
-		in.looks[s] = known{id, server}
+		in.looks[s] = look{id, server}
 	}
 	if server == "" {
 		return
@@ -105,19 +104,19 @@ func (in *Catalog) Add(id, server, name string) {
 	if rest, ok := strings.CutPrefix(name, server+":"); ok {
 		name = rest
 	}
-	for _, n := range []string{name, catalog.ID(server, name), server + "__" + name, "mcp__" + server + "__" + name, id} {
+	for _, n := range []string{name, ID(server, name), server + "__" + name, "mcp__" + server + "__" + name, id} {
 		if len(n) >= 6 && strings.ContainsAny(n, "_-.:/") && len(in.servers[n]) < 3 && !slices.Contains(in.servers[n], server) {
 			in.servers[n] = append(in.servers[n], server)
 		}
 	}
 }
 
-// shadowing finds a name that only tools of one or two other servers have. A name that many use says nothing.
-func shadowing(e *Entry, in *Catalog) string {
+// shadows finds a name that only tools of one or two other servers have. A name that many use says nothing.
+func (in *Inspector) shadows(e *Entry) string {
 	for _, t := range e.Texts {
 		for _, name := range namesIn(strings.Map(shows, t)) {
 			if of := in.servers[name]; len(of) > 0 && len(of) < 3 && !slices.Contains(of, e.Server) {
-				return fmt.Sprintf("its texts speak of %s, a tool of another server", catalog.ShownID(name))
+				return fmt.Sprintf("its texts speak of %s, a tool of another server", ShownID(name))
 			}
 		}
 	}
@@ -125,7 +124,10 @@ func shadowing(e *Entry, in *Catalog) string {
 }
 
 // nameRun is what may be the name of a tool in a text, perhaps with that of its server before it.
-var nameRun = regexp.MustCompile(`[A-Za-z0-9@][A-Za-z0-9_@-]*(?:[.:/]+[A-Za-z0-9_@-]+)*`)
+var (
+	nameRun  = regexp.MustCompile(`[A-Za-z0-9@][A-Za-z0-9_@-]*(?:[.:/]+[A-Za-z0-9_@-]+)*`)
+	namePart = regexp.MustCompile(`[^.:/]+`)
+)
 
 // namesIn lists the names that a text may speak of: each run, and the parts of a run.
 func namesIn(text string) (names []string) {
@@ -137,19 +139,13 @@ func namesIn(text string) (names []string) {
 			continue
 		}
 		names = append(names, run)
-		cuts := []int{0}
-		for i := range len(run) {
-			if strings.IndexByte(".:/", run[i]) >= 0 {
-				cuts = append(cuts, i, i+1)
-			}
-		}
-		cuts = append(cuts, len(run))
-		if len(cuts) > 16 { // a path or an address
+		parts := namePart.FindAllStringIndex(run, -1)
+		if len(parts) > 8 { // a path or an address
 			continue
 		}
-		for i := 0; i < len(cuts); i += 2 {
-			for j := i + 1; j < len(cuts); j += 2 {
-				if n := run[cuts[i]:cuts[j]]; n != run {
+		for i := range parts {
+			for j := i; j < len(parts); j++ {
+				if n := run[parts[i][0]:parts[j][1]]; n != run {
 					names = append(names, n)
 				}
 			}
@@ -180,10 +176,10 @@ func plain(name string) string {
 	return strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(strings.ToLower(name))
 }
 
-// lookalike finds an id that is drawn like another, or that mixes scripts within a word so that it could be.
-func lookalike(e *Entry, in *Catalog) string {
+// alike finds an id that is drawn like another, or that mixes scripts within a word so that it could be.
+func (in *Inspector) alike(e *Entry) string {
 	if other := in.looks[Skeleton(e.ID)]; other.id != "" && other.id != e.ID && (other.server != e.Server || plain(other.id) != plain(e.ID)) {
-		return fmt.Sprintf("its id can be taken for %s", catalog.ShownID(other.id))
+		return fmt.Sprintf("its id can be taken for %s", ShownID(other.id))
 	}
 	for _, word := range strings.FieldsFunc(e.ID, func(c rune) bool { return !unicode.IsLetter(c) }) {
 		latin, other := false, false

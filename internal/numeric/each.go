@@ -1,5 +1,4 @@
-// Package parallel calls a function for every number of a range, on all processors.
-package parallel
+package numeric
 
 import (
 	"runtime"
@@ -8,6 +7,8 @@ import (
 )
 
 // Each calls f(0) … f(n-1), as many at once as there are processors, and returns when all have returned.
+// Calls take the next number when they are free, so the order in which numbers are begun is fixed and that in which they
+// end is not: a result must not depend on it. Each call writes to places of its own, and sums are taken afterwards.
 // What panics in a call panics here, and calls not begun by then are left out.
 func Each(n int, f func(i int)) {
 	var next atomic.Int64

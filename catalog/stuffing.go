@@ -1,4 +1,4 @@
-package inspect
+package catalog
 
 import (
 	"crypto/sha256"

@@ -1,5 +1,4 @@
-// Package datadir says where the platform keeps an application's data.
-package datadir
+package hook
 
 import (
 	"os"
@@ -7,8 +6,8 @@ import (
 	"runtime"
 )
 
-// Default is where the platform keeps an application's data.
-func Default() string {
+// DataDir is where the platform keeps an application's data; "" where it names no place.
+func DataDir() string {
 	home, _ := os.UserHomeDir() // empty: handled by each branch
 	switch {
 	case runtime.GOOS == "windows":
