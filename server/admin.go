@@ -164,18 +164,18 @@ func (s *Server) listKeys(ctx context.Context, _ *struct{}) (keyList, error) {
 	if a.Operator {
 		workspace = ""
 	}
-	keys, err := s.keys().list(ctx, workspace)
+	keys, err := s.listKeysOf(ctx, workspace)
 	return keyList{keys}, err
 }
 
 func (s *Server) deleteKey(ctx context.Context, q *api.ByID) (none api.None, err error) {
 	a := api.From(ctx)
-	row, err := s.keys().get(ctx, q.ID)
+	row, err := s.storedKey(ctx, q.ID)
 	if err == nil && row.Workspace != a.Workspace && !a.Operator { // as if it were not there: whose keys exist is nobody else's business
 		err = storage.ErrNotFound
 	}
 	if err == nil {
-		err = s.keys().revoke(ctx, q.ID)
+		err = s.keys().Delete(ctx, keyRow+q.ID)
 	}
 	if errors.Is(err, storage.ErrNotFound) {
 		err = api.Problem(http.StatusNotFound, fmt.Sprintf("there is no key %q", q.ID))
@@ -229,12 +229,12 @@ func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (none api.No
 	if !s.cfg.Workspaces.Exists(q.Name) {
 		return none, api.Problem(http.StatusNotFound, fmt.Sprintf("there is no workspace %q", q.Name))
 	}
-	keys, err := s.keys().list(ctx, q.Name)
+	keys, err := s.listKeysOf(ctx, q.Name)
 	if err != nil {
 		return none, err
 	}
 	for _, k := range keys {
-		if err := s.keys().revoke(ctx, k.ID); err != nil && !errors.Is(err, storage.ErrNotFound) {
+		if err := s.keys().Delete(ctx, keyRow+k.ID); err != nil {
 			return none, err
 		}
 	}
