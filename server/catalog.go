@@ -51,16 +51,22 @@ func (s *Server) catalogRoutes(r *api.Table) {
 	api.Add(r, put, api.Op("Catalog", "put-tools", http.MethodPut, "/v1/tools", "Add or replace tools", "A list, bare or as {\"tools\": […]}. Tools that are new, that the checks flag, or whose contract changes, are quarantined until approved, unless the key has the scope admin."), s.putTools)
 	bulk("/v1/tools", reflect.TypeFor[toolList](), reflect.TypeFor[[]catalog.Tool]())
 	api.Ask(r, read, api.Op("Catalog", "list-tools", http.MethodGet, "/v1/tools", "List tools", "Sorted by id."), s.listTools)
-	api.Ask(r, read, api.Op("Catalog", "get-tool", http.MethodGet, "/v1/tools/{id}", "One tool", ""), getTool)
+	api.Ask(r, read, api.Op("Catalog", "get-tool", http.MethodGet, "/v1/tools/{id}", "One tool", ""), func(ctx context.Context, e *live.Engine, q *api.ByID) (catalog.Tool, error) {
+		t, err := lookup(q, e.Model(), catalog.KindTool, (*suggest.Model).Tool)
+		return shownTool(ctx, e, t), err
+	})
 	r.Tools = append(r.Tools, api.NewTool(api.Tool{Rule: read, Name: "describe_tool", Title: "Describe tools",
 		Description: "Give everything known about tools or capabilities by id: description, schemas, annotations, and for capabilities the tools they use."}, s.describe))
-	api.Record(r, write, api.Op("Catalog", "delete-tool", http.MethodDelete, "/v1/tools/{id}", "Remove a tool", "Its history stays."), s.deleteTool)
+	api.Record(r, write, api.Op("Catalog", "delete-tool", http.MethodDelete, "/v1/tools/{id}", "Remove a tool", "Its history stays."), remove(catalog.KindTool))
 
 	api.Add(r, put, api.Op("Catalog", "put-capabilities", http.MethodPut, "/v1/capabilities", "Add or replace capabilities", "A list, bare or as {\"capabilities\": […]}. Those that are new or changed are quarantined until approved, unless the key has the scope admin."), s.putCapabilities)
 	bulk("/v1/capabilities", reflect.TypeFor[capabilityList](), reflect.TypeFor[[]catalog.Capability]())
 	api.Ask(r, read, api.Op("Catalog", "list-capabilities", http.MethodGet, "/v1/capabilities", "List capabilities", "Sorted by id."), s.listCapabilities)
-	api.Ask(r, read, api.Op("Catalog", "get-capability", http.MethodGet, "/v1/capabilities/{id}", "One capability", ""), getCapability)
-	api.Record(r, write, api.Op("Catalog", "delete-capability", http.MethodDelete, "/v1/capabilities/{id}", "Remove a capability", "Its history stays."), s.deleteCapability)
+	api.Ask(r, read, api.Op("Catalog", "get-capability", http.MethodGet, "/v1/capabilities/{id}", "One capability", ""), func(ctx context.Context, e *live.Engine, q *api.ByID) (catalog.Capability, error) {
+		c, err := lookup(q, e.Model(), catalog.KindCapability, (*suggest.Model).Capability)
+		return shownCapability(ctx, e, c), err
+	})
+	api.Record(r, write, api.Op("Catalog", "delete-capability", http.MethodDelete, "/v1/capabilities/{id}", "Remove a capability", "Its history stays."), remove(catalog.KindCapability))
 }
 
 func (s *Server) putTools(ctx context.Context, in *api.RawInput) (live.PutResult, error) {
@@ -176,33 +182,18 @@ func lookup[T any](q *api.ByID, m *suggest.Model, kind catalog.Kind, get func(*s
 	return v, err
 }
 
-func getTool(ctx context.Context, e *live.Engine, q *api.ByID) (catalog.Tool, error) {
-	t, err := lookup(q, e.Model(), catalog.KindTool, (*suggest.Model).Tool)
-	return shownTool(ctx, e, t), err
-}
-
-func getCapability(ctx context.Context, e *live.Engine, q *api.ByID) (catalog.Capability, error) {
-	c, err := lookup(q, e.Model(), catalog.KindCapability, (*suggest.Model).Capability)
-	return shownCapability(ctx, e, c), err
-}
-
-// Removal takes ids exactly: a spelling that is resolved could name another tool tomorrow.
-func (s *Server) deleteTool(ctx context.Context, e *live.Engine, q *api.ByID) (api.None, error) {
-	return deleteEntry(ctx, "tool", q, func(ctx context.Context, id string) (bool, error) {
-		return e.Remove(ctx, catalog.KindTool, id, api.From(ctx).Trust())
-	})
-}
-
-func (s *Server) deleteCapability(ctx context.Context, e *live.Engine, q *api.ByID) (api.None, error) {
-	return deleteEntry(ctx, "capability", q, func(ctx context.Context, id string) (bool, error) {
-		return e.Remove(ctx, catalog.KindCapability, id, api.From(ctx).Trust())
-	})
-}
-
-func deleteEntry(ctx context.Context, kind string, q *api.ByID, remove func(context.Context, string) (bool, error)) (none api.None, err error) {
-	known, err := remove(ctx, q.ID)
-	if err == nil && !known {
-		err = api.Problem(http.StatusNotFound, fmt.Sprintf("there is no %s %q", kind, q.ID))
+// remove takes ids exactly: a spelling that is resolved could name another tool tomorrow.
+func remove(kind catalog.Kind) api.Handler[api.ByID, api.None] {
+	return func(ctx context.Context, e *live.Engine, q *api.ByID) (none api.None, err error) {
+		known, err := e.Remove(ctx, kind, q.ID, api.From(ctx).Trust())
+		return none, orMissing(known, err, string(kind), q.ID)
 	}
-	return none, err
+}
+
+// orMissing is the error of a removal, also where there was nothing to remove.
+func orMissing(known bool, err error, kind, id string) error {
+	if err == nil && !known {
+		err = api.Problem(http.StatusNotFound, fmt.Sprintf("there is no %s %q", kind, id))
+	}
+	return err
 }

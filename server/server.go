@@ -208,8 +208,7 @@ func (s *Server) wire() {
 		Store: cfg.Store, Workspaces: cfg.Workspaces, Judges: cfg.Judges, Caller: cfg.Caller, Workspace: cfg.Upstream.Workspace, Record: cfg.RecordScores, Logger: cfg.Logger, Now: cfg.Now,
 	}
 	s.runs = runs.New(runs.Config{
-		Store: cfg.Store, Workspaces: cfg.Workspaces, Scoring: s.scoring, Caller: cfg.Caller, Gateway: cfg.Upstream.Gateway,
-		Workspace: cfg.Upstream.Workspace, Logger: cfg.Logger, Now: cfg.Now, Holders: s.holdersOf, Draining: s.draining, Grace: cfg.Drain / 2,
+		Service: s.scoring, Gateway: cfg.Upstream.Gateway, Holders: s.holdersOf, Draining: s.draining, Grace: cfg.Drain / 2,
 	})
 	s.mcp = mcpserver.New(mcpserver.Config{
 		Workspaces: cfg.Workspaces, CallerOf: s.runs.CallerOf, Upstream: cfg.Upstream, Routes: s.routes,

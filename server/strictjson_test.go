@@ -160,17 +160,3 @@ func TestNotANumberIsAnError(t *testing.T) {
 	assert.Equal(t, "application/problem+json", r.header.Get("Content-Type"))
 	assert.Contains(t, r.body, "cannot be written")
 }
-
-// Lists are never null and strings are not mangled for HTML.
-func TestEncodeJSON(t *testing.T) {
-	got, err := api.Encode(struct {
-		A []string          `json:"a"`
-		M map[string]int    `json:"m"`
-		N map[string]string `json:"n"`
-		S string            `json:"s"`
-		Z int               `json:"z,omitempty"`
-		R stdjson.RawMessage
-	}{M: map[string]int{"b": 1, "a": 2}, S: "<&>\u2028", R: stdjson.RawMessage(`{"k":[1]}`)})
-	require.NoError(t, err)
-	assert.Equal(t, `{"a":[],"m":{"a":2,"b":1},"n":{},"s":"<&>`+"\u2028"+`","R":{"k":[1]}}`, string(got))
-}
