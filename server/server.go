@@ -400,10 +400,11 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 	}()
 	done := make(chan error, 1+len(local))
 	for i, l := range append([]net.Listener{ln}, local...) {
-		counted := &api.Connections{Listener: l, Limit: s.cfg.MaxConnections, IsProxy: s.isProxy, Refused: s.metrics.crowded.Inc}
-		if i == 0 {
-			counted.TLS = s.cfg.TLS
+		config := s.cfg.TLS
+		if i > 0 {
+			config = nil
 		}
+		counted := api.NewConnections(l, s.cfg.MaxConnections, s.isProxy, s.metrics.crowded.Inc, config)
 		go func() { done <- srv.Serve(counted) }()
 	}
 

@@ -93,16 +93,12 @@ func TestContentTypes(t *testing.T) {
 	for kind, status := range map[string]int{
 		"application/json":                  200,
 		"application/json; charset=utf-8":   200,
-		"application/json; charset=UTF-8":   200,
 		"APPLICATION/JSON":                  200,
 		"application/json; charset=utf-16":  415,
 		"text/plain":                        415,
-		"text/json":                         415,
 		"application/x-www-form-urlencoded": 415,
-		"multipart/form-data; boundary=x":   415,
 		"application/problem+json":          415,
 		"application/x-ndjson":              415, // on a route that takes one object
-		"application/xml":                   415,
 		"nonsense/":                         415,
 		"":                                  415,
 	} {

@@ -15,7 +15,7 @@ import (
 // holds at most a quarter of each total, one address, and the operator, at most half.
 const (
 	keyPart     = 4
-	AddressPart = 2
+	addressPart = 2
 )
 
 // Holder is a client as the shares count it.
@@ -30,13 +30,18 @@ type Holder struct {
 func HoldersOf(a Access, isProxy func(address string) bool) []Holder {
 	credential := Holder{name: a.Holder(), part: keyPart, says: "this credential"}
 	if a.Operator {
-		credential.part, credential.says = AddressPart, "the operator"
+		credential.part, credential.says = addressPart, "the operator"
 	}
-	address := AddressOf(a.Peer)
+	return append([]Holder{credential}, addressHolder(a.Peer, isProxy)...)
+}
+
+// addressHolder is the address as a client, if it counts.
+func addressHolder(peer string, isProxy func(address string) bool) []Holder {
+	address := AddressOf(peer)
 	if address == "" || isProxy(address) {
-		return []Holder{credential}
+		return nil
 	}
-	return []Holder{credential, {name: "address " + address, part: AddressPart, says: "this address"}}
+	return []Holder{{name: "address " + address, part: addressPart, says: "this address"}}
 }
 
 // AddressOf is the address that limits count by: of IPv6 the network of 64 bits, which is what one customer has.
