@@ -192,8 +192,6 @@ func (s *Server) workspaces(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-func (q *nameQuery) Escaped() *string { return &q.Name }
-
 func (s *Server) putWorkspace(ctx context.Context, q *nameQuery) (made workspaceMade, err error) {
 	name := q.Name
 	if !api.WorkspaceName.MatchString(name) {

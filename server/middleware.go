@@ -212,6 +212,16 @@ func checks(all ...func(*gin.Context) error) gin.HandlerFunc {
 	}
 }
 
+// unescapePath takes the percent-encoding off the parameters of a path.
+func unescapePath(c *gin.Context) (err error) {
+	for i, p := range c.Params {
+		if c.Params[i].Value, err = url.PathUnescape(p.Value); err != nil {
+			return api.Problem(http.StatusBadRequest, "the id in the path is not percent-encoded")
+		}
+	}
+	return nil
+}
+
 // refuseDraining refuses requests that come after shutdown has begun, on connections that were open before. Probes
 // are answered.
 func (s *Server) refuseDraining(c *gin.Context) error {
