@@ -87,8 +87,9 @@ func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (res l
 	return s.erase(ctx, sel)
 }
 
-// erase forgets what is selected in the workspace of ctx: scores, replies of judges and runs, then the history, and last what
-// hooks say of it and have said: before a time, or all of it, since a file of a session names neither source nor episode.
+// erase forgets what is selected in the workspace of ctx: scores, replies of judges and runs, then the history, and
+// last what hooks say of it and have said: before a time, or all of it, since a file of a session names neither source
+// nor episode.
 func (s *Server) erase(ctx context.Context, sel live.Selection) (res live.ForgetResult, err error) {
 	workspace := api.From(ctx).Workspace
 	e, err := s.engine(ctx)
@@ -109,7 +110,8 @@ func (s *Server) erase(ctx context.Context, sel live.Selection) (res live.Forget
 			}
 		}
 	}
-	if err = (runs.Journal{Table: s.cfg.Store.Table(workspace)}).ForgetSelected(ctx, sel.Source, run, sel.Before); err != nil {
+	journal := runs.Journal{Table: s.cfg.Store.Table(workspace)}
+	if err = journal.ForgetSelected(ctx, sel.Source, run, sel.Before); err != nil {
 		return res, err
 	}
 	if res, err = e.Forget(ctx, sel); err != nil || s.cfg.Data == "" {

@@ -92,8 +92,8 @@ func (s *Server) listKeysOf(ctx context.Context, workspace string) ([]KeyInfo, e
 	return out, nil
 }
 
-// keyAccess is the access that the text of a key grants. Unknown id and wrong secret are one error. That an id is unknown is
-// no secret, as ids are shown in lists.
+// keyAccess is the access that the text of a key grants. Unknown id and wrong secret are one error. That an id is unknown
+// is no secret, as ids are shown in lists.
 func (s *Server) keyAccess(ctx context.Context, token string) (api.Access, error) {
 	rest, ok := strings.CutPrefix(token, keyPrefix)
 	id, secret, cut := strings.Cut(rest, "_")
@@ -101,7 +101,8 @@ func (s *Server) keyAccess(ctx context.Context, token string) (api.Access, error
 		return api.Access{}, api.ErrBadCredential
 	}
 	row, err := s.storedKey(ctx, id)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && subtle.ConstantTimeCompare([]byte(digestOf(secret)), []byte(row.SHA256)) != 1 {
+	same := subtle.ConstantTimeCompare([]byte(digestOf(secret)), []byte(row.SHA256)) == 1
+	if errors.Is(err, storage.ErrNotFound) || err == nil && !same {
 		return api.Access{}, api.ErrBadCredential
 	}
 	if err != nil {

@@ -98,8 +98,9 @@ func (s *Server) observe(c *gin.Context) {
 	c.Next()
 }
 
-// How slow a client may be: where there is no time limit for the whole request its body may stand still for the grace. It
-// takes each part of an answer in time. How much clients that send a little now and then hold is bounded by their parts.
+// How slow a client may be: where there is no time limit for the whole request its body may stand still for the grace.
+// It takes each part of an answer in time. How much clients that send a little now and then hold is bounded by their
+// parts.
 const (
 	slowGrace  = 10 * time.Second // Config.grace
 	slowWrites = 30 * time.Second

@@ -170,15 +170,16 @@ func New(cfg Config) (*Server, error) {
 
 	gin.SetMode(gin.ReleaseMode)
 	r := gin.New()
-	// Ids hold slashes and colons, so paths are matched as they were escaped, and unescapePath unescapes each id once, as a
-	// path segment (gin would read + as a space).
+	// Ids hold slashes and colons, so paths are matched as they were escaped, and unescapePath unescapes each id once,
+	// as a path segment (gin would read + as a space).
 	r.UseEscapedPath, r.UnescapePathValues = true, false
 	r.HandleMethodNotAllowed = true
 	r.RedirectTrailingSlash = false
 	if err := r.SetTrustedProxies(nil); err != nil { // a client's X-Forwarded-For is a claim, not an address
 		return nil, err
 	}
-	r.Use(s.observe, s.recoverPanic, checks(s.refuseDraining, s.guard, s.authorize, s.limitRate, s.limitOpen, s.limitBody, unescapePath))
+	r.Use(s.observe, s.recoverPanic,
+		checks(s.refuseDraining, s.guard, s.authorize, s.limitRate, s.limitOpen, s.limitBody, unescapePath))
 	r.NoRoute(func(c *gin.Context) { api.Fail(c, api.Problem(http.StatusNotFound, "there is no such route")) })
 	r.NoMethod(func(c *gin.Context) {
 		api.Fail(c, api.Problem(http.StatusMethodNotAllowed, c.Request.Method+" is not a method of this route"))

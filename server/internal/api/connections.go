@@ -13,8 +13,9 @@ import (
 )
 
 // Connections is a listener that keeps the number of open connections within a share, in all and for each address. A
-// connection on which nothing is being asked gives way to a new one, the oldest first: connections that are only kept
-// open lock nobody out. Where all are at work the new one is refused with 503.
+// connection on which nothing is being asked gives way to a new one, the oldest first, and one that was answered before
+// one whose first request has not come: connections that are only kept open lock nobody out. Where all are at work the
+// new one is refused with 503.
 type Connections struct {
 	net.Listener
 	share   Share
@@ -32,15 +33,16 @@ type countedConn struct {
 	of      *Connections
 	clients []Holder // its address, if that counts
 	hold    *Hold
+	asked   bool // there was a request
 }
 
 // mostTold is how many refusals are written at once; more connections are closed without a word.
 const mostTold = 64
 
 // NewConnections limits the connections of a listener. refused is called for each that is turned away.
-func NewConnections(ln net.Listener, limit int, isProxy func(address string) bool, refused func(), config *tls.Config) *Connections {
-	return &Connections{Listener: ln, share: NewShare("connections", int64(limit)), isProxy: isProxy, refused: refused, tls: config,
-		telling: semaphore.NewWeighted(mostTold)}
+func NewConnections(ln net.Listener, limit int, isProxy func(string) bool, refused func(), config *tls.Config) *Connections {
+	return &Connections{Listener: ln, share: NewShare("connections", int64(limit)), isProxy: isProxy, refused: refused,
+		tls: config, telling: semaphore.NewWeighted(mostTold)}
 }
 
 // Accept implements [net.Listener].
@@ -65,8 +67,8 @@ func (l *Connections) Accept() (net.Conn, error) {
 	}
 }
 
-// admit counts a connection if there is room for it, or if an idle one, of the same address where that has too many, makes
-// room.
+// admit counts a connection if there is room for it, or if an idle one, of the same address where that has too many,
+// makes room.
 func (l *Connections) admit(c *countedConn) bool {
 	for {
 		hold, err := l.share.Take(1, c.clients)
@@ -77,10 +79,14 @@ func (l *Connections) admit(c *countedConn) bool {
 		}
 		crowded := ProblemOf(err).Status == http.StatusTooManyRequests // its address alone has too many
 		l.mu.Lock()
-		at := slices.IndexFunc(l.idle, func(o *countedConn) bool { return !crowded || slices.Equal(o.clients, c.clients) })
 		var oldest *countedConn
-		if at >= 0 {
-			oldest = l.idle[at]
+		for _, o := range l.idle {
+			if crowded && !slices.Equal(o.clients, c.clients) {
+				continue
+			}
+			if oldest == nil || o.asked && !oldest.asked { // the first request of the others is perhaps under way
+				oldest = o
+			}
 		}
 		l.mu.Unlock()
 		if oldest == nil {
@@ -117,6 +123,7 @@ func (c *countedConn) Close() error {
 func (c *countedConn) note(state http.ConnState) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
+	c.asked = c.asked || state == http.StateActive
 	c.of.idle = slices.DeleteFunc(c.of.idle, func(o *countedConn) bool { return o == c })
 	if state == http.StateIdle {
 		c.of.idle = append(c.of.idle, c)

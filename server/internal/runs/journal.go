@@ -185,7 +185,8 @@ func (j Journal) write(ctx context.Context, id, what string, v any, owner nextOw
 		} else if owner != nil {
 			next = sameOwner
 		}
-		err = j.apply(ctx, id, next, append(changes, storage.Change{Key: fmt.Sprintf("%s%s/%s/%04d", runDataRow, id, what, i), Value: piece}))
+		key := fmt.Sprintf("%s%s/%s/%04d", runDataRow, id, what, i)
+		err = j.apply(ctx, id, next, append(changes, storage.Change{Key: key, Value: piece}))
 	}
 	return err
 }

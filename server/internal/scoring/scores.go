@@ -72,7 +72,8 @@ func (c *Service) listScores(ctx context.Context, q *scoreLogQuery) (page scoreL
 			}
 		}
 	}
-	lines, next, err := api.Page(rows, api.PageQuery{Cursor: q.Cursor, Limit: q.Limit}, true, func(row api.Row[ScoreLog]) string { return row.ID },
+	lines, next, err := api.Page(rows, api.PageQuery{Cursor: q.Cursor, Limit: q.Limit}, true,
+		func(row api.Row[ScoreLog]) string { return row.ID },
 		func(row api.Row[ScoreLog]) bool { return q.Scorer == "" || row.Value.Scorer == q.Scorer })
 	for _, line := range lines {
 		page.Scores = append(page.Scores, line.Value)
@@ -81,14 +82,15 @@ func (c *Service) listScores(ctx context.Context, q *scoreLogQuery) (page scoreL
 	return page, cmp.Or(failed, err)
 }
 
-// Forget deletes the logged runs and the triangulations that a selection means, whose episodes are about to be erased, and all kept
-// replies of judges, of which it is not known what they were about.
+// Forget deletes the logged runs and the triangulations that a selection means, whose episodes are about to be erased,
+// and all kept replies of judges, of which it is not known what they were about.
 func (c *Service) Forget(ctx context.Context, sel live.Selection) error {
 	workspace := api.From(ctx).Workspace
 	return errors.Join(
 		c.scoreLog(workspace).Forget(ctx, func(row api.Row[ScoreLog]) bool {
 			r := row.Value
-			return sel.Source != "" && r.Source == sel.Source || sel.Episode != "" && r.Run == sel.Episode || r.Time.Before(sel.Before)
+			return sel.Source != "" && r.Source == sel.Source || sel.Episode != "" && r.Run == sel.Episode ||
+				r.Time.Before(sel.Before)
 		}),
 		// Of a triangulation: those that a source began or added to, and those begun before a moment.
 		c.triangulations(workspace).Forget(ctx, func(row api.Row[kept]) bool {

@@ -16,8 +16,9 @@ import (
 	"waymark/storage"
 )
 
-// kept is a triangulation: its request with the rounds so far, from which everything else follows, and the credentials that
-// began it and added to it. Its id is the hash of what it began with, so beginning the same one again begins it anew.
+// kept is a triangulation: its request with the rounds so far, from which everything else follows, and the credentials
+// that began it and added to it. Its id is the hash of what it began with, so beginning the same one again begins it
+// anew.
 type kept struct {
 	evidence.Request
 	Sources []string  `json:"sources,omitempty"`
@@ -91,7 +92,8 @@ func (c *Service) triangulate(ctx context.Context, a api.Access, in evidence.Req
 	if out.Inquiry != nil && out.Inquiry.Request != nil {
 		state = *out.Inquiry.Request
 	}
-	return out, c.triangulations(a.Workspace).Set(ctx, out.ID, kept{c.shown(state), []string{a.Source}, c.Now().UTC()}, nil)
+	row := kept{c.shown(state), []string{a.Source}, c.Now().UTC()}
+	return out, c.triangulations(a.Workspace).Set(ctx, out.ID, row, nil)
 }
 
 // shown is a request as it is kept. Its id is that of the request as it came.
