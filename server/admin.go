@@ -83,54 +83,44 @@ func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (res l
 	if sel.Parts() != 1 {
 		return res, api.Problem(http.StatusUnprocessableEntity, "name exactly one of source, episode and before")
 	}
+	return s.erase(ctx, sel)
+}
+
+// erase forgets what is selected in the workspace of ctx: scores, replies of judges and runs, then the history, and
+// last what hooks say of it and have said: before a time, or all of it, since a file of a session names neither source
+// nor episode.
+func (s *Server) erase(ctx context.Context, sel live.Selection) (res live.ForgetResult, err error) {
+	workspace := api.From(ctx).Workspace
 	e, err := s.engine(ctx)
-	if err == nil {
-		err = s.forgetBeside(ctx, sel)
+	if err != nil {
+		return res, err
 	}
-	if err == nil {
-		res, err = e.Forget(ctx, sel)
+	if err = s.scoring.Forget(ctx, sel); err != nil {
+		return res, err
 	}
-	if err == nil {
-		err = s.forgetWhispers(api.From(ctx).Workspace, sel)
-	}
-	return res, err
-}
-
-// forgetWhispers removes what hooks say in a workspace, after its history has been forgotten, and what they have said: before
-// a time, or all of it, since a file of a session names neither source nor episode.
-func (s *Server) forgetWhispers(workspace string, sel live.Selection) error {
-	if s.cfg.Data == "" {
-		return nil
-	}
-	before := sel.Before
-	if before.IsZero() {
-		before = s.cfg.Now().Add(time.Hour) // whatever the clock of the file system
-	}
-	return hook.WhisperOf(s.cfg.Data, workspace).Forget(before)
-}
-
-// forgetBeside erases what is selected and is no part of the history: scores, replies of judges, and runs.
-func (s *Server) forgetBeside(ctx context.Context, sel live.Selection) error {
-	if err := s.scoring.Forget(ctx, sel); err != nil {
-		return err
-	}
-	table := s.cfg.Store.Table(api.From(ctx).Workspace)
 	run := sel.Episode
 	if run != "" { // the session of the episodes of a run is its id
-		e, err := s.engine(ctx)
-		if err != nil {
-			return err
-		}
 		for it, err := range e.Items(ctx) {
 			if err != nil {
-				return err
+				return res, err
 			}
 			if it.Episode != nil && it.Episode.ID == sel.Episode {
 				run = cmp.Or(it.Episode.Session, run)
 			}
 		}
 	}
-	return runs.Journal{Table: table}.ForgetSelected(ctx, sel.Source, run, sel.Before)
+	journal := runs.Journal{Table: s.cfg.Store.Table(workspace)}
+	if err = journal.ForgetSelected(ctx, sel.Source, run, sel.Before); err != nil {
+		return res, err
+	}
+	if res, err = e.Forget(ctx, sel); err != nil || s.cfg.Data == "" {
+		return res, err
+	}
+	before := sel.Before
+	if before.IsZero() {
+		before = s.cfg.Now().Add(time.Hour) // whatever the clock of the file system
+	}
+	return res, hook.WhisperOf(s.cfg.Data, workspace).Forget(before)
 }
 
 func (s *Server) postKey(ctx context.Context, q *question[keyBody]) (made keyCreated, err error) {
@@ -163,18 +153,18 @@ func (s *Server) listKeys(ctx context.Context, _ *struct{}) (keyList, error) {
 	if a.Operator {
 		workspace = ""
 	}
-	keys, err := s.keys().list(ctx, workspace)
+	keys, err := s.listKeysOf(ctx, workspace)
 	return keyList{keys}, err
 }
 
 func (s *Server) deleteKey(ctx context.Context, q *api.ByID) (none api.None, err error) {
 	a := api.From(ctx)
-	row, err := s.keys().get(ctx, q.ID)
+	row, err := s.storedKey(ctx, q.ID)
 	if err == nil && row.Workspace != a.Workspace && !a.Operator { // as if it were not there: whose keys exist is nobody else's business
 		err = storage.ErrNotFound
 	}
 	if err == nil {
-		err = s.keys().revoke(ctx, q.ID)
+		err = s.keys().Delete(ctx, keyRow+q.ID)
 	}
 	if errors.Is(err, storage.ErrNotFound) {
 		err = api.Problem(http.StatusNotFound, fmt.Sprintf("there is no key %q", q.ID))
@@ -203,8 +193,6 @@ func (s *Server) workspaces(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-func (q *nameQuery) Escaped() *string { return &q.Name }
-
 func (s *Server) putWorkspace(ctx context.Context, q *nameQuery) (made workspaceMade, err error) {
 	name := q.Name
 	if !api.WorkspaceName.MatchString(name) {
@@ -228,12 +216,12 @@ func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (none api.No
 	if !s.cfg.Workspaces.Exists(q.Name) {
 		return none, api.Problem(http.StatusNotFound, fmt.Sprintf("there is no workspace %q", q.Name))
 	}
-	keys, err := s.keys().list(ctx, q.Name)
+	keys, err := s.listKeysOf(ctx, q.Name)
 	if err != nil {
 		return none, err
 	}
 	for _, k := range keys {
-		if err := s.keys().revoke(ctx, k.ID); err != nil && !errors.Is(err, storage.ErrNotFound) {
+		if err := s.keys().Delete(ctx, keyRow+k.ID); err != nil {
 			return none, err
 		}
 	}

@@ -51,16 +51,20 @@ func (s *Server) catalogRoutes(r *api.Table) {
 	api.Add(r, put, api.Op("Catalog", "put-tools", http.MethodPut, "/v1/tools", "Add or replace tools", "A list, bare or as {\"tools\": […]}. Tools that are new, that the checks flag, or whose contract changes, are quarantined until approved, unless the key has the scope admin."), s.putTools)
 	bulk("/v1/tools", reflect.TypeFor[toolList](), reflect.TypeFor[[]catalog.Tool]())
 	api.Ask(r, read, api.Op("Catalog", "list-tools", http.MethodGet, "/v1/tools", "List tools", "Sorted by id."), s.listTools)
-	api.Ask(r, read, api.Op("Catalog", "get-tool", http.MethodGet, "/v1/tools/{id}", "One tool", ""), getTool)
+	api.Ask(r, read, api.Op("Catalog", "get-tool", http.MethodGet, "/v1/tools/{id}", "One tool", ""),
+		get(catalog.KindTool, (*suggest.Model).Tool, shownTool))
 	r.Tools = append(r.Tools, api.NewTool(api.Tool{Rule: read, Name: "describe_tool", Title: "Describe tools",
 		Description: "Give everything known about tools or capabilities by id: description, schemas, annotations, and for capabilities the tools they use."}, s.describe))
-	api.Record(r, write, api.Op("Catalog", "delete-tool", http.MethodDelete, "/v1/tools/{id}", "Remove a tool", "Its history stays."), s.deleteTool)
+	api.Record(r, write, api.Op("Catalog", "delete-tool", http.MethodDelete, "/v1/tools/{id}", "Remove a tool", "Its history stays."),
+		remove(catalog.KindTool))
 
 	api.Add(r, put, api.Op("Catalog", "put-capabilities", http.MethodPut, "/v1/capabilities", "Add or replace capabilities", "A list, bare or as {\"capabilities\": […]}. Those that are new or changed are quarantined until approved, unless the key has the scope admin."), s.putCapabilities)
 	bulk("/v1/capabilities", reflect.TypeFor[capabilityList](), reflect.TypeFor[[]catalog.Capability]())
 	api.Ask(r, read, api.Op("Catalog", "list-capabilities", http.MethodGet, "/v1/capabilities", "List capabilities", "Sorted by id."), s.listCapabilities)
-	api.Ask(r, read, api.Op("Catalog", "get-capability", http.MethodGet, "/v1/capabilities/{id}", "One capability", ""), getCapability)
-	api.Record(r, write, api.Op("Catalog", "delete-capability", http.MethodDelete, "/v1/capabilities/{id}", "Remove a capability", "Its history stays."), s.deleteCapability)
+	api.Ask(r, read, api.Op("Catalog", "get-capability", http.MethodGet, "/v1/capabilities/{id}", "One capability", ""),
+		get(catalog.KindCapability, (*suggest.Model).Capability, shownCapability))
+	api.Record(r, write, api.Op("Catalog", "delete-capability", http.MethodDelete, "/v1/capabilities/{id}", "Remove a capability", "Its history stays."),
+		remove(catalog.KindCapability))
 }
 
 func (s *Server) putTools(ctx context.Context, in *api.RawInput) (live.PutResult, error) {
@@ -163,46 +167,36 @@ func (s *Server) listCapabilities(ctx context.Context, e *live.Engine, q *capabi
 	return capabilityPage{caps, cursor}, err
 }
 
-// lookup finds an entry under its id or, if there is none, under the id its spelling means.
-func lookup[T any](q *api.ByID, m *suggest.Model, kind catalog.Kind, get func(*suggest.Model, string) (T, bool)) (T, error) {
-	if v, ok := get(m, q.ID); ok {
-		return v, nil
+// get answers with an entry under its id or, if there is none, under the id its spelling means.
+func get[T any](kind catalog.Kind, find func(*suggest.Model, string) (T, bool),
+	show func(context.Context, *live.Engine, T) T) api.Handler[api.ByID, T] {
+	return func(ctx context.Context, e *live.Engine, q *api.ByID) (T, error) {
+		m := e.Model()
+		v, ok := find(m, q.ID)
+		if ok {
+			return show(ctx, e, v), nil
+		}
+		id, err := m.Resolve(q.ID)
+		v, ok = find(m, id)
+		if !ok && !errors.As(err, new(*catalog.AmbiguousError)) {
+			err = api.Problem(http.StatusNotFound, m.UnknownID(q.ID, kind, true).Message)
+		}
+		return show(ctx, e, v), err
 	}
-	id, err := m.Resolve(q.ID)
-	v, ok := get(m, id)
-	if !ok && !errors.As(err, new(*catalog.AmbiguousError)) {
-		err = api.Problem(http.StatusNotFound, m.UnknownID(q.ID, kind, true).Message)
+}
+
+// remove takes ids exactly: a spelling that is resolved could name another tool tomorrow.
+func remove(kind catalog.Kind) api.Handler[api.ByID, api.None] {
+	return func(ctx context.Context, e *live.Engine, q *api.ByID) (none api.None, err error) {
+		known, err := e.Remove(ctx, kind, q.ID, api.From(ctx).Trust())
+		return none, orMissing(known, err, string(kind), q.ID)
 	}
-	return v, err
 }
 
-func getTool(ctx context.Context, e *live.Engine, q *api.ByID) (catalog.Tool, error) {
-	t, err := lookup(q, e.Model(), catalog.KindTool, (*suggest.Model).Tool)
-	return shownTool(ctx, e, t), err
-}
-
-func getCapability(ctx context.Context, e *live.Engine, q *api.ByID) (catalog.Capability, error) {
-	c, err := lookup(q, e.Model(), catalog.KindCapability, (*suggest.Model).Capability)
-	return shownCapability(ctx, e, c), err
-}
-
-// Removal takes ids exactly: a spelling that is resolved could name another tool tomorrow.
-func (s *Server) deleteTool(ctx context.Context, e *live.Engine, q *api.ByID) (api.None, error) {
-	return deleteEntry(ctx, "tool", q, func(ctx context.Context, id string) (bool, error) {
-		return e.Remove(ctx, catalog.KindTool, id, api.From(ctx).Trust())
-	})
-}
-
-func (s *Server) deleteCapability(ctx context.Context, e *live.Engine, q *api.ByID) (api.None, error) {
-	return deleteEntry(ctx, "capability", q, func(ctx context.Context, id string) (bool, error) {
-		return e.Remove(ctx, catalog.KindCapability, id, api.From(ctx).Trust())
-	})
-}
-
-func deleteEntry(ctx context.Context, kind string, q *api.ByID, remove func(context.Context, string) (bool, error)) (none api.None, err error) {
-	known, err := remove(ctx, q.ID)
+// orMissing is the error of a removal, also where there was nothing to remove.
+func orMissing(known bool, err error, kind, id string) error {
 	if err == nil && !known {
-		err = api.Problem(http.StatusNotFound, fmt.Sprintf("there is no %s %q", kind, q.ID))
+		err = api.Problem(http.StatusNotFound, fmt.Sprintf("there is no %s %q", kind, id))
 	}
-	return none, err
+	return err
 }

@@ -98,9 +98,8 @@ func (s *Server) rebuildAndWait(ctx context.Context, in *rebuildInput) (job live
 	if !ok {
 		return job, "", fmt.Errorf("job %s vanished", job.ID)
 	}
-	report := jobProgress(ctx)
 	for job = range states {
-		report(job)
+		api.ExchangeFrom(ctx).Report(job.Progress, 1, job.Phase)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -114,19 +113,6 @@ func (s *Server) rebuildAndWait(ctx context.Context, in *rebuildInput) (job live
 		return job, "", context.Canceled
 	}
 	return job, job.String(), nil
-}
-
-// jobProgress reports to a client that asked for it. Progress never falls, and small steps are left out: a hundred
-// notifications are as good as a million.
-func jobProgress(ctx context.Context) func(live.Job) {
-	notify, last, lastPhase := api.ExchangeFrom(ctx).Progress, -1.0, ""
-	return func(j live.Job) {
-		if notify == nil || j.Progress <= last || j.Progress < last+.01 && j.Phase == lastPhase && j.Progress < 1 {
-			return
-		}
-		last, lastPhase = j.Progress, j.Phase
-		notify(j.Progress, 1, j.Phase)
-	}
 }
 
 // job finds a job of the caller's workspace.

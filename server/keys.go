@@ -3,18 +3,50 @@ package server
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"strings"
+	"time"
 
 	"waymark/server/internal/api"
 	"waymark/storage"
 )
 
-func (s *Server) keys() keyStore { return keyStore{Table: s.cfg.Store.System()} }
+// An API key is wmk_<id>_<secret>: the id finds the row, the secret proves it. The secret is 32
+// random bytes, so its plain SHA-256 is as hard to invert as the secret is to guess; nothing else of
+// it is stored. Keys are looked up on every request, so that a revocation holds at once.
+const (
+	keyPrefix = "wmk_"
+	keyRow    = "key/" // of the system table, followed by the id
+)
+
+// KeyInfo is what may be shown of a key.
+type KeyInfo struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	Workspace string    `json:"workspace"`
+	Scopes    []string  `json:"scopes"`
+	CreatedAt time.Time `json:"created_at"`
+	Agent     string    `json:"agent,omitempty"` // whose tool set bounds the key; empty: none
+}
+
+// storedKey is the row of a key.
+type storedKey struct {
+	KeyInfo
+	SHA256 string `json:"sha256"`
+}
+
+// keys are the API keys of all workspaces.
+func (s *Server) keys() api.Rows[storedKey] {
+	return api.Rows[storedKey]{Table: s.cfg.Store.System(), Prefix: keyRow}
+}
 
 // createKey stores a new key and returns it with the only copy of its text. A workspace that does not exist is
 // created: who has a key may ask before anything is recorded.
@@ -22,13 +54,55 @@ func (s *Server) createKey(ctx context.Context, name, workspace string, set api.
 	if err := s.cfg.Workspaces.Create(ctx, workspace); err != nil {
 		return KeyInfo{}, "", err
 	}
-	return s.keys().create(ctx, name, workspace, set.Names(), agent, s.cfg.Now())
+	var random [8 + 32]byte
+	_, _ = rand.Read(random[:]) // never fails since Go 1.24
+	id, secret := hex.EncodeToString(random[:8]), base64.RawURLEncoding.EncodeToString(random[8:])
+	info := KeyInfo{id, name, workspace, set.Names(), s.cfg.Now().UTC().Truncate(time.Second), agent}
+	if err := s.keys().Set(ctx, id, storedKey{info, digestOf(secret)}, new(uint64)); err != nil {
+		return KeyInfo{}, "", fmt.Errorf("create key %q: %w", name, err)
+	}
+	return info, keyPrefix + id + "_" + secret, nil
 }
 
-// keyAccess is the access that the text of a key grants. Unknown id and wrong secret are one error.
+func digestOf(secret string) string {
+	digest := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(digest[:])
+}
+
+// storedKey reads a key from memory; storage.ErrNotFound if there is none.
+func (s *Server) storedKey(ctx context.Context, id string) (row storedKey, err error) {
+	value, err := s.keys().Cached(ctx, keyRow+id)
+	if err == nil {
+		row, err = s.keys().Decode(id, value)
+	}
+	return row, err
+}
+
+// listKeysOf returns the keys of a workspace ("": of all), by id.
+func (s *Server) listKeysOf(ctx context.Context, workspace string) ([]KeyInfo, error) {
+	out := []KeyInfo{}
+	for row, err := range s.keys().All(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if workspace == "" || row.Value.Workspace == workspace {
+			out = append(out, row.Value.KeyInfo)
+		}
+	}
+	return out, nil
+}
+
+// keyAccess is the access that the text of a key grants. Unknown id and wrong secret are one error. That an id is unknown
+// is no secret, as ids are shown in lists.
 func (s *Server) keyAccess(ctx context.Context, token string) (api.Access, error) {
-	row, err := s.keys().verify(ctx, token)
-	if errors.Is(err, errBadKey) {
+	rest, ok := strings.CutPrefix(token, keyPrefix)
+	id, secret, cut := strings.Cut(rest, "_")
+	if !ok || !cut || len(id) != 16 || len(secret) != 43 {
+		return api.Access{}, api.ErrBadCredential
+	}
+	row, err := s.storedKey(ctx, id)
+	same := subtle.ConstantTimeCompare([]byte(digestOf(secret)), []byte(row.SHA256)) == 1
+	if errors.Is(err, storage.ErrNotFound) || err == nil && !same {
 		return api.Access{}, api.ErrBadCredential
 	}
 	if err != nil {
@@ -116,11 +190,15 @@ func (s *Server) needsKey(ctx context.Context) (bool, error) {
 	if seen := s.keyed.Load(); seen != nil && seen.changes == n {
 		return seen.any, nil
 	}
-	any, err := s.keys().any(ctx)
-	if err == nil {
-		s.keyed.Store(&keyed{any, n})
+	any := false
+	for _, err := range s.keys().List(ctx, keyRow) {
+		if any = true; err != nil {
+			return true, err
+		}
+		break
 	}
-	return any, err
+	s.keyed.Store(&keyed{any, n})
+	return any, nil
 }
 
 // keyed says whether there was a key when the rows of the system had changed so often: a server answers questions while

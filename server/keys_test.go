@@ -125,13 +125,18 @@ func TestLocalToken(t *testing.T) {
 	requireProblem(t, 401, "", w.ask("GET", "/v1/stats", "", bearerOf("wrong")))
 }
 
-// A row that was changed on disk opens nothing.
+// A text that is not that of a key opens nothing, and neither does a key whose row was changed on disk.
 func TestDamagedKeyOpensNothing(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.RequireKey = true })
 	info, token, err := w.createKey(t.Context(), "k", "w", api.ScopeRead, "")
 	require.NoError(t, err)
-	row, err := w.keys().get(t.Context(), info.ID)
+	row, err := w.storedKey(t.Context(), info.ID)
 	require.NoError(t, err)
+	assert.NotContains(t, fmt.Sprint(row), strings.TrimPrefix(token, keyPrefix+info.ID+"_"), "the secret is not stored")
+	for _, wrong := range []string{"", "wmk_", token[1:], token + "x", token[:len(token)-1] + "!", strings.Replace(token, info.ID, "0000000000000000", 1)} {
+		_, err := w.keyAccess(t.Context(), wrong)
+		assert.ErrorIs(t, err, api.ErrBadCredential, wrong)
+	}
 	for name, change := range map[string]func(*storedKey){
 		"no hash":   func(k *storedKey) { k.SHA256 = "" },
 		"bad scope": func(k *storedKey) { k.Scopes = []string{"everything"} },

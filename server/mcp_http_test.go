@@ -136,7 +136,7 @@ func TestKeysDecide(t *testing.T) {
 	assert.Equal(t, http.StatusOK, resp.StatusCode)
 	resp, _ = post(t, web.Client(), url, list, with(b))
 	assert.Equal(t, http.StatusForbidden, resp.StatusCode)
-	require.NoError(t, s.keys().revoke(t.Context(), idA))
+	require.NoError(t, s.keys().Delete(t.Context(), keyRow+idA))
 	resp, _ = post(t, web.Client(), url, list, with(a))
 	assert.Equal(t, http.StatusUnauthorized, resp.StatusCode)
 }

@@ -224,7 +224,7 @@ func TestOldClientsReadText(t *testing.T) {
 func TestCancelledRebuildStops(t *testing.T) {
 	s := newOffice(t)
 	engine := defaultEngine(t, s)
-	episodes := make([]episodic.Episode, 1000)
+	episodes := make([]episodic.Episode, 400)
 	for i := range episodes {
 		episodes[i] = episodic.Episode{ID: fmt.Sprint("more ", i), Intent: fmt.Sprint("task of kind ", i%97), Steps: []episodic.Step{
 			{Tool: fmt.Sprint("a:", i%53)}, {Tool: fmt.Sprint("b:", i%61)}, {Tool: fmt.Sprint("c:", i%67)},

@@ -98,11 +98,11 @@ func (s *Server) observe(c *gin.Context) {
 	c.Next()
 }
 
-// How slow a client may be: where there is no time limit for the whole request its body has to come, after the grace, with
-// at least the rate, over all the time that was spent waiting for it. It takes each part of an answer in time.
+// How slow a client may be: where there is no time limit for the whole request its body may stand still for the grace.
+// It takes each part of an answer in time. How much clients that send a little now and then hold is bounded by their
+// parts.
 const (
 	slowGrace  = 10 * time.Second // Config.grace
-	slowRate   = 256              // bytes a second
 	slowWrites = 30 * time.Second
 
 	maxLogged     = 1 << 10 // bytes of an error, which may quote what was sent
@@ -114,23 +114,16 @@ const (
 type readToEnd struct {
 	io.ReadCloser
 	rc    *http.ResponseController
-	grace time.Duration // with no time limit: before slowRate counts
-
-	read   int64
-	waited time.Duration
-	x      *api.Exchange
+	grace time.Duration // with no time limit
+	x     *api.Exchange
 }
 
 func (b *readToEnd) Read(p []byte) (int, error) {
-	began := time.Now()
 	if b.grace > 0 {
-		allowance := b.grace + time.Duration(b.read)*time.Second/slowRate - b.waited
-		_ = b.rc.SetReadDeadline(began.Add(min(allowance, idleTimeout)))
+		_ = b.rc.SetReadDeadline(time.Now().Add(b.grace))
 	}
 	n, err := b.ReadCloser.Read(p)
-	b.read += int64(n)
-	b.x.Size = b.read
-	b.waited += time.Since(began)
+	b.x.Size += int64(n)
 	switch {
 	case err == io.EOF:
 		_ = b.rc.SetReadDeadline(time.Time{})
@@ -182,11 +175,6 @@ func (s *Server) recoverPanic(c *gin.Context) {
 		if recovered == http.ErrAbortHandler { // a stream broken off on purpose
 			panic(recovered)
 		}
-		if p, ok := recovered.(problemPanic); ok { // a stream that failed before its first byte
-			c.Writer.Header().Del("Trailer")
-			api.Fail(c, p.err)
-			return
-		}
 		s.metrics.panics.Inc()
 		s.cfg.Logger.Error("panic in a request", "route", c.FullPath(), "request", api.ExchangeFrom(c.Request.Context()).Id,
 			"panic", fmt.Sprint(recovered), "stack", string(debug.Stack()))
@@ -223,6 +211,16 @@ func checks(all ...func(*gin.Context) error) gin.HandlerFunc {
 			}
 		}
 	}
+}
+
+// unescapePath takes the percent-encoding off the parameters of a path.
+func unescapePath(c *gin.Context) (err error) {
+	for i, p := range c.Params {
+		if c.Params[i].Value, err = url.PathUnescape(p.Value); err != nil {
+			return api.Problem(http.StatusBadRequest, "the id in the path is not percent-encoded")
+		}
+	}
+	return nil
 }
 
 // refuseDraining refuses requests that come after shutdown has begun, on connections that were open before. Probes
@@ -342,14 +340,11 @@ func (s *Server) limitRate(c *gin.Context) error {
 		perSecond, burst = 10*perSecond, 10*burst
 	}
 	bucket, _ := s.rates.LoadOrStore(a.Holder(), rate.NewLimiter(rate.Limit(perSecond), burst))
-	reservation := bucket.(*rate.Limiter).Reserve()
-	wait := reservation.Delay()
-	if wait == 0 {
+	if bucket.(*rate.Limiter).Allow() {
 		return nil
 	}
-	reservation.Cancel()
 	s.metrics.limited.Inc()
-	c.Header("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+	c.Header("Retry-After", strconv.Itoa(int(math.Ceil(1/perSecond))))
 	return api.Problem(http.StatusTooManyRequests, "too many requests with this credential")
 }
 

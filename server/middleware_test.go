@@ -51,8 +51,7 @@ func TestHostAndOrigin(t *testing.T) {
 	})
 	port := w.url[strings.LastIndexByte(w.url, ':'):]
 	routes := []struct{ method, path, body string }{
-		{"GET", "/", ""}, {"GET", "/healthz", ""}, {"GET", "/metrics", ""}, {"GET", "/docs", ""}, {"GET", "/v1/tools", ""}, {"GET", "/nowhere", ""},
-		{"POST", "/v1/next", "{}"}, {"POST", "/v1/episodes", "{}"}, {"POST", "/mcp", "{}"}, {"DELETE", "/v1/tools/json:parse", ""},
+		{"GET", "/", ""}, {"GET", "/healthz", ""}, {"GET", "/nowhere", ""}, {"POST", "/v1/next", "{}"}, {"POST", "/mcp", "{}"},
 	}
 	for _, c := range []struct {
 		header []string

@@ -20,15 +20,7 @@ func (s *Server) retain(ctx context.Context, workspace string) (episodes int, do
 	if episodes, err = s.cfg.Workspaces.Older(ctx, workspace, sel.Before); err != nil || episodes == 0 {
 		return 0, done, err
 	}
-	e, err := s.cfg.Workspaces.Get(ctx, workspace)
-	if err == nil {
-		err = s.forgetBeside(api.With(ctx, api.Access{Workspace: workspace}), sel)
-	}
-	if err == nil {
-		done, err = e.Forget(ctx, sel)
-	}
-	if err == nil {
-		err = s.forgetWhispers(workspace, sel)
+	if done, err = s.erase(api.With(ctx, api.Access{Workspace: workspace}), sel); err == nil {
 		s.metrics.forgotten.Add(float64(episodes))
 	}
 	return episodes, done, err

@@ -32,6 +32,7 @@ func addRule(ctx context.Context, e *live.Engine, in *addRuleBody) (live.Rule, e
 	return e.AddRule(ctx, in.Body)
 }
 
-func undoRule(ctx context.Context, e *live.Engine, q *api.ByID) (api.None, error) {
-	return deleteEntry(ctx, "rule", q, e.UndoRule)
+func undoRule(ctx context.Context, e *live.Engine, q *api.ByID) (none api.None, err error) {
+	known, err := e.UndoRule(ctx, q.ID)
+	return none, orMissing(known, err, "rule", q.ID)
 }

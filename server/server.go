@@ -170,15 +170,16 @@ func New(cfg Config) (*Server, error) {
 
 	gin.SetMode(gin.ReleaseMode)
 	r := gin.New()
-	// Ids hold slashes and colons, so paths are matched as they were escaped, and each id is
-	// unescaped once, as a path segment (gin would read + as a space).
+	// Ids hold slashes and colons, so paths are matched as they were escaped, and unescapePath unescapes each id once,
+	// as a path segment (gin would read + as a space).
 	r.UseEscapedPath, r.UnescapePathValues = true, false
 	r.HandleMethodNotAllowed = true
 	r.RedirectTrailingSlash = false
 	if err := r.SetTrustedProxies(nil); err != nil { // a client's X-Forwarded-For is a claim, not an address
 		return nil, err
 	}
-	r.Use(s.observe, s.recoverPanic, checks(s.refuseDraining, s.guard, s.authorize, s.limitRate, s.limitOpen, s.limitBody))
+	r.Use(s.observe, s.recoverPanic,
+		checks(s.refuseDraining, s.guard, s.authorize, s.limitRate, s.limitOpen, s.limitBody, unescapePath))
 	r.NoRoute(func(c *gin.Context) { api.Fail(c, api.Problem(http.StatusNotFound, "there is no such route")) })
 	r.NoMethod(func(c *gin.Context) {
 		api.Fail(c, api.Problem(http.StatusMethodNotAllowed, c.Request.Method+" is not a method of this route"))
@@ -208,8 +209,7 @@ func (s *Server) wire() {
 		Store: cfg.Store, Workspaces: cfg.Workspaces, Judges: cfg.Judges, Caller: cfg.Caller, Workspace: cfg.Upstream.Workspace, Record: cfg.RecordScores, Logger: cfg.Logger, Now: cfg.Now,
 	}
 	s.runs = runs.New(runs.Config{
-		Store: cfg.Store, Workspaces: cfg.Workspaces, Scoring: s.scoring, Caller: cfg.Caller, Gateway: cfg.Upstream.Gateway,
-		Workspace: cfg.Upstream.Workspace, Logger: cfg.Logger, Now: cfg.Now, Holders: s.holdersOf, Draining: s.draining, Grace: cfg.Drain / 2,
+		Service: s.scoring, Gateway: cfg.Upstream.Gateway, Holders: s.holdersOf, Draining: s.draining, Grace: cfg.Drain / 2,
 	})
 	s.mcp = mcpserver.New(mcpserver.Config{
 		Workspaces: cfg.Workspaces, CallerOf: s.runs.CallerOf, Upstream: cfg.Upstream, Routes: s.routes,
@@ -401,10 +401,11 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 	}()
 	done := make(chan error, 1+len(local))
 	for i, l := range append([]net.Listener{ln}, local...) {
-		counted := &api.Connections{Listener: l, Limit: s.cfg.MaxConnections, IsProxy: s.isProxy, Refused: s.metrics.crowded.Inc}
-		if i == 0 {
-			counted.TLS = s.cfg.TLS
+		config := s.cfg.TLS
+		if i > 0 {
+			config = nil
 		}
+		counted := api.NewConnections(l, s.cfg.MaxConnections, s.isProxy, s.metrics.crowded.Inc, config)
 		go func() { done <- srv.Serve(counted) }()
 	}
 

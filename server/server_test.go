@@ -178,20 +178,14 @@ func TestRefusedQuestions(t *testing.T) {
 		location   string
 	}{
 		{"/v1/next", `{"contxt":["a"]}`, 422, "contxt", "body.contxt"},
-		{"/v1/next", `{"limit":0}`, 422, "body.limit", "body.limit"},
 		{"/v1/next", `{"limit":101}`, 422, "body.limit", "body.limit"},
 		{"/v1/next", `{"limit":"3"}`, 422, "body.limit", "body.limit"},
-		{"/v1/next", `{"limit":1.5}`, 422, "body.limit", "body.limit"},
-		{"/v1/next", `{"profile":"best"}`, 422, "body.profile", "body.profile"},
 		{"/v1/next", `{"intent":"x","profile":"auto"}`, 422, "learned, seed", "body.profile"},
 		{"/v1/next", `{"context":"fs:read_file"}`, 422, "body.context", "body.context"},
 		{"/v1/next", `[]`, 422, "object", "body"},
-		{"/v1/next", `null`, 422, "object", "body"},
 		{"/v1/next", `{"context":["a__b__c"]}`, 422, "a__b:c", "body.context[0]"}, // one of two tools
 		{"/v1/next", `{"context":[""]}`, 422, "is empty", "body.context[0]"},
-		{"/v1/next", `{"allow":["fs:*",""]}`, 422, "is empty", "body.allow[1]"},
 		{"/v1/search", `{}`, 422, "query", "body"},
-		{"/v1/search", `{"query":""}`, 422, "query", "body.query"},
 		{"/v1/search", `{"query":"x","kinds":["robot"]}`, 422, "kinds", "body.kinds[0]"},
 		{"/v1/dag", `{"max_steps":26}`, 422, "max_steps", "body.max_steps"},
 		{"/v1/dag", `{"intent":" "}`, 422, "intent", "body.intent"},
@@ -199,7 +193,6 @@ func TestRefusedQuestions(t *testing.T) {
 		{"/v1/next", ``, 400, "body", ""},
 		{"/v1/feedback", `{"used":true}`, 422, "id", "body.id"},
 		{"/v1/feedback", `{"used":true,"suggestion_id":"nope"}`, 404, "suggestion_id", "body.suggestion_id"},
-		{"/v1/feedback", `{"used":true,"suggestion_id":"nope","id":"json:parse"}`, 404, "nope", "body.suggestion_id"},
 		{"/v1/feedback", `{"used":true,"id":"json:parse","outcome":"perhaps"}`, 422, "outcome", "body.outcome"},
 	} {
 		t.Run(c.path+" "+c.body, func(t *testing.T) {
@@ -236,13 +229,6 @@ func TestMinSeq(t *testing.T) {
 		assert.Equal(t, "1", r.header.Get("Retry-After"))
 	}
 	assert.Less(t, time.Since(began), 6*time.Second)
-}
-
-func TestDocsEscape(t *testing.T) {
-	w := newWeb(t, func(c *Config) { c.Version = `<script>alert(1)</script>` })
-	r := w.ask("GET", "/docs", "")
-	assert.Contains(t, r.body, "&lt;script&gt;")
-	assert.NotContains(t, r.body, "<script>alert")
 }
 
 // A server starts no goroutine of its own: what New and a request start ends with them.

@@ -161,31 +161,6 @@ func TestSessionsAndStreamsAreShared(t *testing.T) {
 	requireProblem(t, 429, "too many streams: at most 4 of 16", answered(t, listen()))
 }
 
-// Plans of one credential leave a slot for those of others, and wait in rotation.
-func TestPlansTakeTurns(t *testing.T) {
-	adjust, asked, release := slowAnswers(t)
-	w := newWeb(t, adjust, func(c *Config) { c.RequireKey = true })
-	a, b := w.twoKeys()
-	answers := make(chan reply, 100)
-	plan := func(key string) {
-		go func() { answers <- w.ask("POST", "/v1/dag", `{"intent":"read a file"}`, key) }()
-	}
-	slots := max(2*runtime.GOMAXPROCS(0), 2)
-	for range slots + 3 {
-		plan(a)
-	}
-	for range slots - 1 {
-		<-asked
-	}
-	plan(b)
-	<-asked
-	assert.Empty(t, asked)
-	release()
-	for range slots + 4 {
-		assert.Equal(t, 200, (<-answers).status)
-	}
-}
-
 // What reads the whole history, or lays out the whole graph, and a question of many words waits for its turn as plans do.
 func TestLongComputationsTakeTurns(t *testing.T) {
 	w, patient := newWeb(t, func(c *Config) { c.Timeout = 300 * time.Millisecond }), newWeb(t)

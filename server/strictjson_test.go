@@ -93,16 +93,12 @@ func TestContentTypes(t *testing.T) {
 	for kind, status := range map[string]int{
 		"application/json":                  200,
 		"application/json; charset=utf-8":   200,
-		"application/json; charset=UTF-8":   200,
 		"APPLICATION/JSON":                  200,
 		"application/json; charset=utf-16":  415,
 		"text/plain":                        415,
-		"text/json":                         415,
 		"application/x-www-form-urlencoded": 415,
-		"multipart/form-data; boundary=x":   415,
 		"application/problem+json":          415,
 		"application/x-ndjson":              415, // on a route that takes one object
-		"application/xml":                   415,
 		"nonsense/":                         415,
 		"":                                  415,
 	} {
@@ -159,18 +155,4 @@ func TestNotANumberIsAnError(t *testing.T) {
 	assert.Equal(t, 500, r.status)
 	assert.Equal(t, "application/problem+json", r.header.Get("Content-Type"))
 	assert.Contains(t, r.body, "cannot be written")
-}
-
-// Lists are never null and strings are not mangled for HTML.
-func TestEncodeJSON(t *testing.T) {
-	got, err := api.Encode(struct {
-		A []string          `json:"a"`
-		M map[string]int    `json:"m"`
-		N map[string]string `json:"n"`
-		S string            `json:"s"`
-		Z int               `json:"z,omitempty"`
-		R stdjson.RawMessage
-	}{M: map[string]int{"b": 1, "a": 2}, S: "<&>\u2028", R: stdjson.RawMessage(`{"k":[1]}`)})
-	require.NoError(t, err)
-	assert.Equal(t, `{"a":[],"m":{"a":2,"b":1},"n":{},"s":"<&>`+"\u2028"+`","R":{"k":[1]}}`, string(got))
 }

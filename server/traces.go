@@ -4,7 +4,6 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -62,23 +61,17 @@ func (s *Server) takeTraces(ctx context.Context, in *api.RawInput) (*tracesAnswe
 
 // unpacked reads a body, packed or not.
 func unpacked(r *http.Request) ([]byte, error) {
-	if !strings.EqualFold(r.Header.Get("Content-Encoding"), "gzip") {
-		body, err := io.ReadAll(r.Body)
+	in := r.Body
+	if strings.EqualFold(r.Header.Get("Content-Encoding"), "gzip") {
+		z, err := gzip.NewReader(r.Body)
 		if err != nil {
-			return nil, api.BadRead(err)
+			return nil, api.Problem(http.StatusBadRequest, "the body is not packed with gzip")
 		}
-		return body, nil
+		in = http.MaxBytesReader(nil, z, mostTraces)
 	}
-	z, err := gzip.NewReader(r.Body)
-	if err != nil {
-		return nil, api.Problem(http.StatusBadRequest, "the body is not packed with gzip")
-	}
-	body, err := io.ReadAll(io.LimitReader(z, mostTraces+1))
+	body, err := io.ReadAll(in)
 	if err != nil {
 		return nil, api.BadRead(err)
-	}
-	if len(body) > mostTraces {
-		return nil, api.Problem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", mostTraces))
 	}
 	return body, nil
 }

@@ -191,10 +191,12 @@ func (s *Server) export(ctx context.Context, _ *struct{}) (*huma.StreamResponse,
 			}
 			if err != nil {
 				s.breakOff(hc, err)
+				return
 			}
 		}
 		if err := w.Flush(); err != nil {
 			s.breakOff(hc, err)
+			return
 		}
 		humagin.Unwrap(hc).Writer.WriteHeaderNow() // an empty workspace is an answer too
 	}}, nil
@@ -213,6 +215,7 @@ func (s *Server) backup(_ context.Context, _ *struct{}) (*huma.StreamResponse, e
 		}
 		if err != nil {
 			s.breakOff(hc, err)
+			return
 		}
 		humagin.Unwrap(hc).Writer.Flush() // the head goes out before the trailer is set
 		hc.SetHeader(backupSummary, string(text))
@@ -226,11 +229,9 @@ func (s *Server) breakOff(hc huma.Context, err error) {
 	if !errors.Is(err, context.Canceled) {
 		s.cfg.Logger.Error("a stream was broken off", "route", c.FullPath(), "error", err)
 	}
-	if !c.Writer.Written() {
-		panic(problemPanic{err})
+	if c.Writer.Written() {
+		panic(http.ErrAbortHandler)
 	}
-	panic(http.ErrAbortHandler)
+	c.Writer.Header().Del("Trailer")
+	api.Fail(c, err)
 }
-
-// problemPanic carries an error out of a stream to recoverPanic.
-type problemPanic struct{ err error }

@@ -158,6 +158,20 @@ type Exchange struct {
 
 	// Progress tells the caller how far the work is; nil: it did not ask.
 	Progress func(done, total float64, message string)
+	reported bool    // once
+	done     float64 // at last
+	message  string
+}
+
+// Report tells the caller how far the work is, if it asked. What is done never falls, and small steps are left out: a
+// hundred notifications are as good as a million.
+func (x *Exchange) Report(done, total float64, message string) {
+	small := done < x.done+total/100 && message == x.message && done < total
+	if x.Progress == nil || x.reported && (done <= x.done || small) {
+		return
+	}
+	x.reported, x.done, x.message = true, done, message
+	x.Progress(done, total, message)
 }
 
 type exchangeKey struct{}

@@ -5,36 +5,45 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
-// Connections is a listener that keeps the number of open connections within limits, in all and for each address. A
-// connection on which nothing is being asked gives way to a new one, the oldest first: connections that are only kept
-// open lock nobody out. Where all are at work the new one is refused with 503.
+// Connections is a listener that keeps the number of open connections within a share, in all and for each address. A
+// connection on which nothing is being asked gives way to a new one, the oldest first, and one that was answered before
+// one whose first request has not come: connections that are only kept open lock nobody out. Where all are at work the
+// new one is refused with 503.
 type Connections struct {
 	net.Listener
-	Limit   int
-	IsProxy func(address string) bool
-	Refused func()      // counts a refusal
-	TLS     *tls.Config // above the listener; nil: none
+	share   Share
+	isProxy func(address string) bool
+	refused func()      // counts a refusal
+	tls     *tls.Config // above the listener; nil: none
+	telling *semaphore.Weighted
 
-	mu    sync.Mutex
-	open  map[*countedConn]bool
-	moves int64 // of all connections, between idle and at work
-	told  int   // refusals being written
+	mu   sync.Mutex
+	idle []*countedConn // nothing is being asked on them; the oldest first
 }
 
 type countedConn struct {
 	net.Conn
 	of      *Connections
-	address string
-	idle    int64 // the move with which it became idle; 0: a request is under way
-	asked   bool  // there was a request
+	clients []Holder // its address, if that counts
+	hold    *Hold
+	asked   bool // there was a request
 }
 
 // mostTold is how many refusals are written at once; more connections are closed without a word.
 const mostTold = 64
+
+// NewConnections limits the connections of a listener. refused is called for each that is turned away.
+func NewConnections(ln net.Listener, limit int, isProxy func(string) bool, refused func(), config *tls.Config) *Connections {
+	return &Connections{Listener: ln, share: NewShare("connections", int64(limit)), isProxy: isProxy, refused: refused,
+		tls: config, telling: semaphore.NewWeighted(mostTold)}
+}
 
 // Accept implements [net.Listener].
 func (l *Connections) Accept() (net.Conn, error) {
@@ -45,72 +54,55 @@ func (l *Connections) Accept() (net.Conn, error) {
 		}
 		c := &countedConn{Conn: conn, of: l}
 		if tcp, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
-			if c.address = AddressOf(tcp.IP.String()); l.IsProxy(c.address) {
-				c.address = ""
-			}
+			c.clients = addressHolder(tcp.IP.String(), l.isProxy)
 		}
-		evicted, ok := l.admit(c)
-		if evicted != nil {
-			_ = evicted.Conn.Close()
-		}
-		switch {
-		case ok && l.TLS != nil:
-			return tls.Server(c, l.TLS), nil
+		switch ok := l.admit(c); {
+		case ok && l.tls != nil:
+			return tls.Server(c, l.tls), nil
 		case ok:
 			return c, nil
 		}
-		l.Refused()
+		l.refused()
 		go l.turnAway(conn)
 	}
 }
 
-// admit counts a connection if there is room for it, or if an idle one can make room, which it returns: one that was
-// answered before one whose first request has not come.
-func (l *Connections) admit(c *countedConn) (evicted *countedConn, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	same := 0
-	for o := range l.open {
-		if o.address == c.address {
-			same++
+// admit counts a connection if there is room for it, or if an idle one, of the same address where that has too many,
+// makes room.
+func (l *Connections) admit(c *countedConn) bool {
+	for {
+		hold, err := l.share.Take(1, c.clients)
+		if err == nil {
+			c.hold = hold
+			c.note(http.StateIdle)
+			return true
 		}
-	}
-	crowded := c.address != "" && same >= max(l.Limit/AddressPart, 1)
-	if crowded || len(l.open) >= l.Limit {
-		for o := range l.open {
-			if o.idle == 0 || crowded && o.address != c.address {
+		crowded := ProblemOf(err).Status == http.StatusTooManyRequests // its address alone has too many
+		l.mu.Lock()
+		var oldest *countedConn
+		for _, o := range l.idle {
+			if crowded && !slices.Equal(o.clients, c.clients) {
 				continue
 			}
-			if evicted == nil || o.asked && !evicted.asked || o.asked == evicted.asked && o.idle < evicted.idle {
-				evicted = o
+			if oldest == nil || o.asked && !oldest.asked { // the first request of the others is perhaps under way
+				oldest = o
 			}
 		}
-		if evicted == nil {
-			return nil, false
+		l.mu.Unlock()
+		if oldest == nil {
+			return false
 		}
-		delete(l.open, evicted)
+		_ = oldest.Close()
 	}
-	if l.open == nil {
-		l.open = map[*countedConn]bool{}
-	}
-	l.open[c] = true
-	l.moves++
-	c.idle = l.moves
-	return evicted, true
 }
 
 // turnAway says why a connection is closed.
 func (l *Connections) turnAway(conn net.Conn) {
 	defer conn.Close()
-	l.mu.Lock()
-	silent := l.told == mostTold || l.TLS != nil
-	if !silent {
-		l.told++
-	}
-	l.mu.Unlock()
-	if silent {
+	if l.tls != nil || !l.telling.TryAcquire(1) {
 		return
 	}
+	defer l.telling.Release(1)
 	const body = `{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"too many connections are open at the same time"}`
 	_ = conn.SetDeadline(time.Now().Add(time.Second))
 	_, _ = fmt.Fprintf(conn, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
@@ -118,17 +110,24 @@ func (l *Connections) turnAway(conn net.Conn) {
 		_ = tcp.CloseWrite()
 		_, _ = conn.Read(make([]byte, 4096))
 	}
-	l.mu.Lock()
-	l.told--
-	l.mu.Unlock()
 }
 
 // Close implements [net.Conn].
 func (c *countedConn) Close() error {
-	c.of.mu.Lock()
-	delete(c.of.open, c)
-	c.of.mu.Unlock()
+	c.note(http.StateClosed)
+	c.hold.Release()
 	return c.Conn.Close()
+}
+
+// note keeps the list of idle connections.
+func (c *countedConn) note(state http.ConnState) {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	c.asked = c.asked || state == http.StateActive
+	c.of.idle = slices.DeleteFunc(c.of.idle, func(o *countedConn) bool { return o == c })
+	if state == http.StateIdle {
+		c.of.idle = append(c.of.idle, c)
+	}
 }
 
 // NoteState is http.Server.ConnState.
@@ -136,15 +135,7 @@ func NoteState(conn net.Conn, state http.ConnState) {
 	if below, ok := conn.(*tls.Conn); ok {
 		conn = below.NetConn()
 	}
-	c, ok := conn.(*countedConn)
-	if !ok || state != http.StateActive && state != http.StateIdle {
-		return
-	}
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	c.asked, c.idle = true, 0
-	if state == http.StateIdle {
-		c.of.moves++
-		c.idle = c.of.moves
+	if c, ok := conn.(*countedConn); ok && (state == http.StateActive || state == http.StateIdle) {
+		c.note(state)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"net/url"
 	"reflect"
 	"strings"
 	"time"
@@ -167,38 +166,13 @@ func Raw[I, O any](r *Table, ru Rule, op huma.Operation, handler func(context.Co
 		return
 	}
 	huma.Register(r.API, op, func(ctx context.Context, in *I) (*O, error) {
-		if err := unescape(in); err != nil {
-			return nil, err
-		}
 		return InTurn(ctx, r, ru, ExchangeFrom(ctx).Size, func() (*O, error) { return handler(ctx, in) })
 	})
 }
 
-// ByID is the path parameter of one thing. Add takes the percent-encoding off.
+// ByID is the path parameter of one thing.
 type ByID struct {
 	ID string `path:"id" doc:"The id, percent-encoded."`
-}
-
-// Escaped implements [escaped].
-func (q *ByID) Escaped() *string { return &q.ID }
-
-// escaped is a request with a percent-encoded path parameter.
-type escaped interface{ Escaped() *string }
-
-// Unescape takes the percent-encoding off a path parameter.
-func Unescape(text string) (string, error) {
-	id, err := url.PathUnescape(text)
-	if err != nil {
-		return "", Problem(http.StatusBadRequest, "the id in the path is not percent-encoded")
-	}
-	return id, nil
-}
-
-func unescape(in any) (err error) {
-	if q, ok := in.(escaped); ok {
-		*q.Escaped(), err = Unescape(*q.Escaped())
-	}
-	return err
 }
 
 // Stream registers an operation that answers with server-sent events. exists refuses a request with a status before the
@@ -206,11 +180,7 @@ func unescape(in any) (err error) {
 func Stream(r *Table, ru Rule, op huma.Operation, events map[string]any, exists func(ctx context.Context, id string) error,
 	handler func(ctx context.Context, in *ByID, send sse.Sender)) {
 	op.Middlewares = huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
-		id, err := Unescape(ctx.Param("id"))
-		if err == nil {
-			err = exists(ctx.Context(), id)
-		}
-		if err != nil {
+		if err := exists(ctx.Context(), ctx.Param("id")); err != nil {
 			Fail(humagin.Unwrap(ctx), err)
 			return
 		}
@@ -223,11 +193,7 @@ func Stream(r *Table, ru Rule, op huma.Operation, events map[string]any, exists 
 	if r.API == nil {
 		return
 	}
-	sse.Register(r.API, op, events, func(ctx context.Context, in *ByID, send sse.Sender) {
-		if err := unescape(in); err == nil { // it was checked before
-			handler(ctx, in, send)
-		}
-	})
+	sse.Register(r.API, op, events, handler)
 }
 
 // Relay sends updates until the last one, the end of the request, or shutdown. event is what is sent of an update.

@@ -15,7 +15,7 @@ import (
 // holds at most a quarter of each total, one address, and the operator, at most half.
 const (
 	keyPart     = 4
-	AddressPart = 2
+	addressPart = 2
 )
 
 // Holder is a client as the shares count it.
@@ -30,13 +30,18 @@ type Holder struct {
 func HoldersOf(a Access, isProxy func(address string) bool) []Holder {
 	credential := Holder{name: a.Holder(), part: keyPart, says: "this credential"}
 	if a.Operator {
-		credential.part, credential.says = AddressPart, "the operator"
+		credential.part, credential.says = addressPart, "the operator"
 	}
-	address := AddressOf(a.Peer)
+	return append([]Holder{credential}, addressHolder(a.Peer, isProxy)...)
+}
+
+// addressHolder is the address as a client, if it counts.
+func addressHolder(peer string, isProxy func(address string) bool) []Holder {
+	address := AddressOf(peer)
 	if address == "" || isProxy(address) {
-		return []Holder{credential}
+		return nil
 	}
-	return []Holder{credential, {name: "address " + address, part: AddressPart, says: "this address"}}
+	return []Holder{{name: "address " + address, part: addressPart, says: "this address"}}
 }
 
 // AddressOf is the address that limits count by: of IPv6 the network of 64 bits, which is what one customer has.
@@ -122,14 +127,10 @@ func (s *Share) Held() int64 {
 // Turns lets a number of long computations run at once. Of one credential all but one of them run or wait among the
 // others, in the order in which they come, and the rest waits behind these, so that it delays its own only.
 type Turns struct {
-	most  int64
-	all   *semaphore.Weighted
-	own   sync.Map // of *semaphore.Weighted, by credential: at most as many as there are keys
-	queue Share
+	most int64
+	all  *semaphore.Weighted
+	own  sync.Map // of *semaphore.Weighted, by credential: at most as many as there are keys
 }
-
-// maxQueued is how many long computations run or wait, and maxQueued/queuePart how many of one credential.
-const maxQueued, queuePart = 512, 8
 
 // LongQuestion is how many bytes of a question are answered without waiting for a turn. The time of an answer grows with
 // them: a search for 500 bytes takes 2 ms, one for 8,000 bytes 40 ms.
@@ -138,17 +139,13 @@ const LongQuestion = 512
 // NewTurns lets a number of computations, at least 2, run at once.
 func NewTurns(most int) *Turns {
 	n := int64(max(most, 2))
-	return &Turns{most: n, all: semaphore.NewWeighted(n), queue: NewShare("plans and other long computations", maxQueued)}
+	return &Turns{most: n, all: semaphore.NewWeighted(n)}
 }
 
 // Enter waits for a turn; leave ends it.
 func (t *Turns) Enter(ctx context.Context, credential string) (leave func(), err error) {
-	place, err := t.queue.Take(1, []Holder{{name: credential, part: queuePart, says: "this credential"}})
-	if err != nil {
-		return nil, err
-	}
 	own, _ := t.own.LoadOrStore(credential, semaphore.NewWeighted(t.most-1))
-	leave = place.Release
+	leave = func() {}
 	for _, turns := range []*semaphore.Weighted{own.(*semaphore.Weighted), t.all} {
 		if err := turns.Acquire(ctx, 1); err != nil {
 			leave()

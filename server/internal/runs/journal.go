@@ -16,6 +16,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/run"
+	"waymark/server/internal/api"
 	"waymark/storage"
 )
 
@@ -35,9 +36,8 @@ const (
 	runOpenRow = "runs-open/"
 	runDataRow = "runs-data/"
 
-	runPiece  = 192 << 10 // bytes
-	runPieces = 4         // in one transaction
-	keptRuns  = 500       // that have ended, of a workspace
+	runPiece = 192 << 10 // bytes
+	keptRuns = 500       // that have ended, of a workspace
 )
 
 // RunHead describes a run in a list.
@@ -77,42 +77,32 @@ type Owner struct {
 	Version  uint64 `json:"-"` // of the row
 }
 
+func (j Journal) heads() api.Rows[RunHead] { return api.Rows[RunHead]{Table: j.Table, Prefix: runRow} }
+func (j Journal) owners() api.Rows[Owner]  { return api.Rows[Owner]{Table: j.Table, Prefix: runOpenRow} }
+
 // Start stores a request before the first call; [storage.ErrConflict] if there is a run with this id.
 func (j Journal) Start(ctx context.Context, r run.Record, s run.Status) error {
-	head, wrong := j.head(s)
-	owner, err := json.Marshal(j.By)
+	head, wrong := j.heads().Change(r.ID, headOf(s, j.By.Source), new(uint64))
+	owner, err := j.owners().Change(r.ID, j.By, nil)
 	if err = errors.Join(wrong, err); err != nil {
 		return err
 	}
-	head.Version = new(uint64)
-	if err = j.write(ctx, r.ID, "record", r, nil, head, storage.Change{Key: runOpenRow + r.ID, Value: owner}); err == nil {
+	if err = j.write(ctx, r.ID, "record", r, nil, head, owner); err == nil {
 		_ = j.write(ctx, r.ID, "status", s, sameOwner) // the run has begun; [Journal.Status] does without
 	}
 	return err
 }
 
-func (j Journal) head(s run.Status) (storage.Change, error) {
-	b, err := json.Marshal(headOf(s, j.By.Source))
-	return storage.Change{Key: runRow + s.ID, Value: b}, err
-}
-
 // Owner returns the owner of a run; [storage.ErrNotFound] if the run has ended.
-func (j Journal) Owner(ctx context.Context, id string) (o Owner, err error) {
-	b, version, err := j.Table.Get(ctx, runOpenRow+id)
-	if err == nil {
-		err = json.Unmarshal(b, &o)
-	}
-	o.Version = version
-	return o, err
+func (j Journal) Owner(ctx context.Context, id string) (Owner, error) {
+	row, err := j.owners().Get(ctx, id)
+	row.Value.Version = row.Version
+	return row.Value, err
 }
 
 // SetOwner replaces the owner of a run; [storage.ErrConflict] if it was written since it was read.
 func (j Journal) SetOwner(ctx context.Context, id string, o Owner) error {
-	b, err := json.Marshal(o)
-	if err == nil {
-		err = j.Table.CAS(ctx, runOpenRow+id, o.Version, b)
-	}
-	return err
+	return j.owners().Set(ctx, id, o, &o.Version)
 }
 
 // Began stores a call that is about to be made.
@@ -133,7 +123,7 @@ func (j Journal) Leave(ctx context.Context, s run.Status) error {
 			s.Nodes[i].Result = nil
 		}
 	}
-	head, err := j.head(s)
+	head, err := j.heads().Change(s.ID, headOf(s, j.By.Source), nil)
 	if err != nil {
 		return err
 	}
@@ -147,14 +137,11 @@ func (j Journal) Leave(ctx context.Context, s run.Status) error {
 
 // Status reads how a run stood when it was left, with the calls since.
 func (j Journal) Status(ctx context.Context, id string) (s run.Status, err error) {
-	var h RunHead
-	b, _, err := j.Table.Get(ctx, runRow+id)
-	if err == nil {
-		err = json.Unmarshal(b, &h)
-	}
+	row, err := j.heads().Get(ctx, id)
 	if err != nil {
 		return s, err
 	}
+	h := row.Value
 	if err = j.read(ctx, id, "status", &s); errors.Is(err, storage.ErrNotFound) { // it has just begun
 		s, err = run.Status{ID: h.ID, Intent: h.Intent, State: h.State, StartedAt: h.StartedAt, Nodes: []run.Node{}, Waiting: []string{}, Warnings: []string{}}, nil
 	}
@@ -190,18 +177,16 @@ func (j Journal) write(ctx context.Context, id, what string, v any, owner nextOw
 		return err
 	}
 	pieces := max(1, (len(b)+runPiece-1)/runPiece)
-	var changes []storage.Change
 	for i := pieces - 1; i >= 0 && err == nil; i-- {
 		piece, next := b[i*runPiece:min((i+1)*runPiece, len(b))], owner
+		var changes []storage.Change
 		if i == 0 {
-			piece, changes = append(fmt.Appendf(nil, "%d\n", pieces), piece...), append(changes, also...)
+			piece, changes = append(fmt.Appendf(nil, "%d\n", pieces), piece...), also
 		} else if owner != nil {
 			next = sameOwner
 		}
-		changes = append(changes, storage.Change{Key: fmt.Sprintf("%s%s/%s/%04d", runDataRow, id, what, i), Value: piece})
-		if i%runPieces == 0 {
-			err, changes = j.apply(ctx, id, next, changes), nil
-		}
+		key := fmt.Sprintf("%s%s/%s/%04d", runDataRow, id, what, i)
+		err = j.apply(ctx, id, next, append(changes, storage.Change{Key: key, Value: piece}))
 	}
 	return err
 }
@@ -216,9 +201,9 @@ func (j Journal) apply(ctx context.Context, id string, owner nextOwner, changes 
 		if err == nil && o.Server != j.By.Server {
 			err = fmt.Errorf("run %q is carried out by server %s: %w", id, o.Server, storage.ErrHeld)
 		}
-		open := storage.Change{Key: runOpenRow + id, Version: &o.Version}
+		open := storage.Change{Key: runOpenRow + id, Version: &o.Version} // deletes it
 		if next := owner(o); err == nil && next != nil {
-			open.Value, err = json.Marshal(next)
+			open, err = j.owners().Change(id, *next, &o.Version)
 		}
 		if err != nil {
 			return err
@@ -305,15 +290,11 @@ func (j Journal) calls(ctx context.Context, id string) (calls map[string]run.Nod
 // Heads lists the runs of the workspace, the oldest first.
 func (j Journal) Heads(ctx context.Context) ([]RunHead, error) {
 	var all []RunHead
-	for row, err := range j.Table.List(ctx, runRow) {
+	for row, err := range j.heads().All(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		var h RunHead
-		if err := json.Unmarshal(row.Value, &h); err != nil {
-			return nil, fmt.Errorf("row %s: %w", row.Key, errors.Join(storage.ErrDamaged, err))
-		}
-		all = append(all, h)
+		all = append(all, row.Value)
 	}
 	slices.SortStableFunc(all, func(a, b RunHead) int { return a.StartedAt.Compare(b.StartedAt) })
 	return all, nil
@@ -322,15 +303,12 @@ func (j Journal) Heads(ctx context.Context) ([]RunHead, error) {
 // Open lists the runs that have not ended.
 func (j Journal) Open(ctx context.Context) (map[string]Owner, error) {
 	all := map[string]Owner{}
-	for row, err := range j.Table.List(ctx, runOpenRow) {
-		o := Owner{Version: row.Version}
-		if err == nil {
-			err = json.Unmarshal(row.Value, &o)
-		}
+	for row, err := range j.owners().All(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		all[strings.TrimPrefix(row.Key, runOpenRow)] = o
+		row.Value.Version = row.Version
+		all[row.ID] = row.Value
 	}
 	return all, nil
 }

@@ -22,7 +22,7 @@ import (
 const (
 	leaseFor    = 10 * time.Second
 	renewEvery  = 3 * time.Second
-	statusEvery = 100 * time.Millisecond // at most, of a run at another server
+	statusEvery = time.Second // of a run that waits, or at another server
 )
 
 // going is a run that this server carries out.
@@ -98,20 +98,12 @@ func (r *Runs) Watch(ctx context.Context, workspace, id string) <-chan run.Statu
 	states := make(chan run.Status)
 	go func() {
 		defer close(states)
-		waits := uint64(0) // the version of its row that says so
 		for last := (run.Status{}); ; {
-			_, changed := r.cfg.Store.Changes(workspace)
-			g := r.find(workspace, id)
-			o, _ := r.journal(workspace).Owner(ctx, id)
-			s, err := last, error(nil)
-			if g != nil {
-				changed, s = g.Changed(), g.Status()
-			} else if o.Version == 0 || o.Version != waits { // else none of the changes was one of this run
-				s, err = r.Status(ctx, workspace, id)
+			var changed <-chan struct{} // of a run that is not carried out here nobody says it
+			if g := r.find(workspace, id); g != nil {
+				changed = g.Changed()
 			}
-			if waits = 0; o.Server == "" {
-				waits = o.Version
-			}
+			s, err := r.Status(ctx, workspace, id)
 			if err != nil {
 				return
 			}
@@ -122,12 +114,12 @@ func (r *Runs) Watch(ctx context.Context, workspace, id string) <-chan run.Statu
 					return
 				}
 			}
-			if last = s; s.State.Over() || r.ctx.Err() != nil || g == nil && !bounded.Wait(ctx, statusEvery) {
+			if last = s; s.State.Over() || r.ctx.Err() != nil {
 				return
 			}
 			select {
 			case <-changed:
-			case <-time.After(renewEvery): // its server may have ended
+			case <-time.After(statusEvery):
 			case <-r.ctx.Done():
 			case <-ctx.Done():
 				return

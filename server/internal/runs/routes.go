@@ -133,9 +133,8 @@ func (r *Runs) runAndWait(ctx context.Context, in *struct{ Body runBody }) (answ
 	if err != nil || answer.State == Planned {
 		return answer, runText(answer), err
 	}
-	report := runProgress(ctx)
 	for s := range r.Watch(ctx, a.Workspace, answer.ID) {
-		if report(s); s.State == run.Paused {
+		if report(ctx, s); s.State == run.Paused {
 			break
 		}
 	}
@@ -164,25 +163,18 @@ func (r *Runs) ofAccess(ctx context.Context, a api.Access, id string) (run.Statu
 	return s, err
 }
 
-// runProgress reports to a client that asked for it, node by node.
-func runProgress(ctx context.Context) func(run.Status) {
-	notify, last := api.ExchangeFrom(ctx).Progress, -1
-	return func(s run.Status) {
-		settled, now := 0, []string{}
-		for _, n := range s.Nodes {
-			switch n.State {
-			case run.NodeRunning:
-				now = append(now, catalog.ShownID(n.Tool))
-			case run.NodeDone, run.NodeFailed, run.NodeSkipped:
-				settled++
-			}
+// report tells a client that asked for it how far a run is, node by node.
+func report(ctx context.Context, s run.Status) {
+	settled, now := 0, []string{}
+	for _, n := range s.Nodes {
+		switch n.State {
+		case run.NodeRunning:
+			now = append(now, catalog.ShownID(n.Tool))
+		case run.NodeDone, run.NodeFailed, run.NodeSkipped:
+			settled++
 		}
-		if notify == nil || settled <= last {
-			return
-		}
-		last = settled
-		notify(float64(settled), float64(len(s.Nodes)), cmp.Or(strings.Join(now, ", "), string(s.State)))
 	}
+	api.ExchangeFrom(ctx).Report(float64(settled), float64(len(s.Nodes)), cmp.Or(strings.Join(now, ", "), string(s.State)))
 }
 
 func runText(a Answer) string {

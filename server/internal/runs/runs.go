@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net/http"
 	"regexp"
@@ -34,17 +33,11 @@ import (
 
 // Config is what the runs of a server need.
 type Config struct {
-	Store      *storage.Store
-	Workspaces *live.Workspaces
-	Scoring    *scoring.Service
-	Caller     run.Caller       // of the tools of other servers; nil: there are none
-	Gateway    *gateway.Gateway // to these servers; may be nil
-	Workspace  string           // the one in which they can be called
-	Logger     *slog.Logger
-	Now        func() time.Time
-	Holders    func(api.Access) []api.Holder
-	Draining   <-chan struct{} // closed when shutdown begins
-	Grace      time.Duration   // of calls under way when the server ends
+	*scoring.Service                  // the scorers, and the store and servers that runs share with them
+	Gateway          *gateway.Gateway // to these servers; may be nil
+	Holders          func(api.Access) []api.Holder
+	Draining         <-chan struct{} // closed when shutdown begins
+	Grace            time.Duration   // of calls under way when the server ends
 }
 
 // Runs of DAGs and capabilities:
@@ -323,7 +316,7 @@ func (r *Runs) carryOut(ctx context.Context, a api.Access, begin func(context.Co
 	}
 	own, leave := context.WithCancel(api.With(r.ctx, a))
 	one, err := begin(own, run.Options{
-		Caller: runCaller{r.cfg.Scoring, a, r.CallerOf(a.Workspace)}, Journal: j, Now: r.cfg.Now, Grace: r.cfg.Grace, By: a.Source, Shown: r.cfg.Workspaces.Shown,
+		Caller: runCaller{r.cfg.Service, a, r.CallerOf(a.Workspace)}, Journal: j, Now: r.cfg.Now, Grace: r.cfg.Grace, By: a.Source, Shown: r.cfg.Workspaces.Shown,
 		Over: func(s run.Status, p *run.Plan) { r.over(a, j, s, p) },
 	})
 	if err != nil {

@@ -3,25 +3,20 @@ package scoring
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"time"
 
+	"waymark/live"
 	"waymark/score"
 	"waymark/server/internal/api"
-	"waymark/storage"
 )
 
 // Scores are logged for analysis, such as the tuning of weights, beside the episodes that their runs are.
 // A row holds names, numbers and the reasons of a judge, not what was scored; its key begins with the time.
-const (
-	scoreRow      = "scores/"
-	loggedEntries = 1000 // of one run
-)
-
-// scoreLog is the log of scores of a workspace.
-type scoreLog struct{ Table storage.Table }
+const loggedEntries = 1000 // of one run
 
 // ScoreLog is one run in the log.
 type ScoreLog struct {
@@ -33,70 +28,74 @@ type ScoreLog struct {
 	Omitted int           `json:"omitted,omitempty" doc:"Entries beyond the first 1000."`
 }
 
-// add logs a run, its first entries where there are very many.
-func (l scoreLog) add(ctx context.Context, row ScoreLog) error {
+type (
+	scoreLogQuery struct {
+		Scorer string `query:"scorer" doc:"Only runs of this one, as in scorer:hypothesis."`
+		Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
+		Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
+	}
+	scoreLogPage struct {
+		Scores     []ScoreLog `json:"scores" doc:"The oldest first."`
+		NextCursor string     `json:"next_cursor,omitempty"`
+	}
+)
+
+func (c *Service) scoreLogRoutes(r *api.Table) {
+	api.Add(r, api.Rule{Scope: api.ScopeRead}, api.Op("Scorers", "list-scores", http.MethodGet, "/v1/scores", "The log of scores",
+		"What scorers gave in this workspace, run by run: names, numbers and the reasons of a judge, not what was scored."), c.listScores)
+}
+
+// scoreLog is the log of scores of a workspace.
+func (c *Service) scoreLog(workspace string) api.Rows[ScoreLog] {
+	return api.Rows[ScoreLog]{Table: c.Store.Table(workspace), Prefix: "scores/"}
+}
+
+// logScores adds a run to the log if its answer has anything to log: its first entries where there are very many.
+func (c *Service) logScores(ctx context.Context, a api.Access, run, id string, at time.Time, out any) error {
+	logged, ok := out.(score.Logged)
+	if !ok {
+		return nil
+	}
+	row := ScoreLog{Run: run, Time: at, Scorer: id, Source: a.Source, Entries: logged.Entries()}
 	if n := len(row.Entries); n > loggedEntries {
 		row.Entries, row.Omitted = row.Entries[:loggedEntries], n-loggedEntries
 	}
-	value, err := json.Marshal(row)
-	if err != nil {
-		return err
-	}
-	err = l.Table.Put(ctx, fmt.Sprintf("%s%020d/%s", scoreRow, row.Time.UnixNano(), row.Run), value)
-	return err
+	return c.scoreLog(a.Workspace).Set(ctx, fmt.Sprintf("%020d/%s", at.UnixNano(), run), row, nil)
 }
 
-// list returns at most limit runs of a scorer ("": of all) after a cursor, the oldest first, and the cursor of the next
-// page, "" at the end.
-func (l scoreLog) list(ctx context.Context, scorer, cursor string, limit int) (page []ScoreLog, next string, err error) {
+func (c *Service) listScores(ctx context.Context, q *scoreLogQuery) (page scoreLogPage, err error) {
 	var failed error
-	rows := func(yield func(scoreLine) bool) {
-		for row, err := range l.rows(ctx) {
+	rows := func(yield func(api.Row[ScoreLog]) bool) {
+		for row, err := range c.scoreLog(api.From(ctx).Workspace).All(ctx) {
 			if failed = err; err != nil || !yield(row) {
 				return
 			}
 		}
 	}
-	lines, next, err := api.Page(rows, api.PageQuery{Cursor: cursor, Limit: limit}, true, func(row scoreLine) string { return row.key },
-		func(row scoreLine) bool { return scorer == "" || row.Scorer == scorer })
-	page = []ScoreLog{}
+	lines, next, err := api.Page(rows, api.PageQuery{Cursor: q.Cursor, Limit: q.Limit}, true,
+		func(row api.Row[ScoreLog]) string { return row.ID },
+		func(row api.Row[ScoreLog]) bool { return q.Scorer == "" || row.Value.Scorer == q.Scorer })
 	for _, line := range lines {
-		page = append(page, line.ScoreLog)
+		page.Scores = append(page.Scores, line.Value)
 	}
-	return page, next, cmp.Or(failed, err)
+	page.NextCursor = next
+	return page, cmp.Or(failed, err)
 }
 
-// forget deletes the runs of a source, of an id, or logged before a moment.
-func (l scoreLog) forget(ctx context.Context, source, run string, before time.Time) error {
-	var keys []string
-	for row, err := range l.rows(ctx) {
-		if err != nil {
-			return err
-		}
-		if source != "" && row.Source == source || run != "" && row.Run == run || row.Time.Before(before) {
-			keys = append(keys, row.key)
-		}
-	}
-	return l.Table.Delete(ctx, keys...)
-}
-
-type scoreLine struct {
-	key string
-	ScoreLog
-}
-
-func (l scoreLog) rows(ctx context.Context) func(yield func(scoreLine, error) bool) {
-	return func(yield func(scoreLine, error) bool) {
-		for row, err := range l.Table.List(ctx, scoreRow) {
-			line := scoreLine{key: row.Key}
-			if err == nil {
-				if err = json.Unmarshal(row.Value, &line.ScoreLog); err != nil {
-					err = fmt.Errorf("log of scores, %s: %w", row.Key, errors.Join(storage.ErrDamaged, err))
-				}
-			}
-			if !yield(line, err) || err != nil {
-				return
-			}
-		}
-	}
+// Forget deletes the logged runs and the triangulations that a selection means, whose episodes are about to be erased,
+// and all kept replies of judges, of which it is not known what they were about.
+func (c *Service) Forget(ctx context.Context, sel live.Selection) error {
+	workspace := api.From(ctx).Workspace
+	return errors.Join(
+		c.scoreLog(workspace).Forget(ctx, func(row api.Row[ScoreLog]) bool {
+			r := row.Value
+			return sel.Source != "" && r.Source == sel.Source || sel.Episode != "" && r.Run == sel.Episode ||
+				r.Time.Before(sel.Before)
+		}),
+		// Of a triangulation: those that a source began or added to, and those begun before a moment.
+		c.triangulations(workspace).Forget(ctx, func(row api.Row[kept]) bool {
+			k := row.Value
+			return slices.Contains(k.Sources, sel.Source) || !k.Time.IsZero() && k.Time.Before(sel.Before)
+		}),
+		c.replies(workspace).Forget(ctx, func(api.Row[keptReply]) bool { return true }))
 }

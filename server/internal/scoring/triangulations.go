@@ -2,7 +2,6 @@ package scoring
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -17,11 +16,9 @@ import (
 	"waymark/storage"
 )
 
-// A triangulation is kept as its request with the rounds so far, from which everything else follows. Its
-// id is the hash of what it began with, so beginning the same one again begins it anew.
-const triangulationRow = "triangulations/"
-
-// kept is a triangulation with the credentials that began it and added to it.
+// kept is a triangulation: its request with the rounds so far, from which everything else follows, and the credentials
+// that began it and added to it. Its id is the hash of what it began with, so beginning the same one again begins it
+// anew.
 type kept struct {
 	evidence.Request
 	Sources []string  `json:"sources,omitempty"`
@@ -95,13 +92,8 @@ func (c *Service) triangulate(ctx context.Context, a api.Access, in evidence.Req
 	if out.Inquiry != nil && out.Inquiry.Request != nil {
 		state = *out.Inquiry.Request
 	}
-	value, err := json.Marshal(kept{c.shown(state), []string{a.Source}, c.Now().UTC()})
-	if err != nil {
-		return out, err
-	}
-	table := c.Store.Table(a.Workspace)
-	err = table.Put(ctx, triangulationRow+out.ID, value)
-	return out, err
+	row := kept{c.shown(state), []string{a.Source}, c.Now().UTC()}
+	return out, c.triangulations(a.Workspace).Set(ctx, out.ID, row, nil)
 }
 
 // shown is a request as it is kept. Its id is that of the request as it came.
@@ -126,82 +118,50 @@ func (c *Service) shownRound(r evidence.Round) evidence.Round {
 	return r
 }
 
+func (c *Service) triangulations(workspace string) api.Rows[kept] {
+	return api.Rows[kept]{Table: c.Store.Table(workspace), Prefix: "triangulations/"}
+}
+
 // triangulation reads where one stands.
-func (c *Service) triangulation(ctx context.Context, id string) (table storage.Table, state kept, version uint64, err error) {
-	table = c.Store.Table(api.From(ctx).Workspace)
-	value, version, err := table.Get(ctx, triangulationRow+id)
+func (c *Service) triangulation(ctx context.Context, id string) (api.Rows[kept], api.Row[kept], error) {
+	all := c.triangulations(api.From(ctx).Workspace)
+	row, err := all.Get(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) {
 		err = api.Problem(http.StatusNotFound, fmt.Sprintf("there is no triangulation %q", id))
 	}
-	if err != nil {
-		return table, state, version, err
-	}
-	if err = json.Unmarshal(value, &state); err != nil {
-		err = fmt.Errorf("triangulation %q: %w", id, errors.Join(storage.ErrDamaged, err))
-	}
-	return table, state, version, err
+	return all, row, err
 }
 
 // addEvidence adds a round. Where others add at the same time it is a conflict, and the caller adds again.
 func (c *Service) addEvidence(ctx context.Context, q *triangulationEvidence) (a evidence.Answer, err error) {
-	table, state, version, err := c.triangulation(ctx, q.ID)
+	all, row, err := c.triangulation(ctx, q.ID)
 	if err != nil {
 		return a, err
 	}
+	state := row.Value
 	if state.Request, a, err = evidence.AddEvidence(q.ID, state.Request, c.shownRound(q.Body)); err != nil {
 		return a, err
 	}
 	if source := api.From(ctx).Source; !slices.Contains(state.Sources, source) {
 		state.Sources = append(state.Sources, source)
 	}
-	value, err := json.Marshal(state)
-	if err != nil {
-		return a, err
-	}
-	return a, table.CAS(ctx, triangulationRow+q.ID, version, value)
+	return a, all.Set(ctx, q.ID, state, &row.Version)
 }
 
 func (c *Service) getTriangulation(ctx context.Context, q *api.ByID) (a evidence.Answer, err error) {
-	_, state, _, err := c.triangulation(ctx, q.ID)
+	_, row, err := c.triangulation(ctx, q.ID)
 	if err != nil {
 		return a, err
 	}
-	a, err = evidence.Triangulate(ctx, state.Request, nil, nil)
+	a, err = evidence.Triangulate(ctx, row.Value.Request, nil, nil)
 	a.ID = q.ID // it began with less
 	return a, err
 }
 
 func (c *Service) deleteTriangulation(ctx context.Context, q *api.ByID) (none api.None, err error) {
-	table, _, _, err := c.triangulation(ctx, q.ID)
+	all, row, err := c.triangulation(ctx, q.ID)
 	if err == nil {
-		err = table.Delete(ctx, triangulationRow+q.ID)
+		err = all.Delete(ctx, all.Prefix+row.ID)
 	}
 	return none, err
-}
-
-// forgetTriangulations deletes those that a source began or added to, and those begun before a moment.
-func forgetTriangulations(ctx context.Context, table storage.Table, source string, before time.Time) error {
-	return deleteRows(ctx, table, triangulationRow, func(row storage.Row) (bool, error) {
-		var k kept
-		if err := json.Unmarshal(row.Value, &k); err != nil {
-			return false, fmt.Errorf("%s: %w", row.Key, errors.Join(storage.ErrDamaged, err))
-		}
-		return slices.Contains(k.Sources, source) || !k.Time.IsZero() && k.Time.Before(before), nil
-	})
-}
-
-// deleteRows deletes the rows of a prefix that meet a condition.
-func deleteRows(ctx context.Context, table storage.Table, prefix string, meets func(storage.Row) (bool, error)) error {
-	var keys []string
-	for row, err := range table.List(ctx, prefix) {
-		if err != nil {
-			return err
-		}
-		if is, err := meets(row); err != nil {
-			return err
-		} else if is {
-			keys = append(keys, row.Key)
-		}
-	}
-	return table.Delete(ctx, keys...)
 }
