@@ -7,6 +7,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
+	"waymark/internal/codec"
 	"waymark/suggest/history"
 	"waymark/suggest/learn/rank"
 )
@@ -302,8 +303,6 @@ func (q *query) learnedTerms(c candidate) (terms []Term) {
 
 // hashLearned writes what is learned from, which decides what is learned; the texts are part "text", the
 // tasks are the first of part "episodes".
-func (m *Model) hashLearned(w *digest) {
-	w.bool(m.measures.seed)
-	w.int(int64(m.measures.episodes))
-	w.int(int64(m.measures.nodes))
+func (m *Model) hashLearned(w *codec.Writer) {
+	asJSON(w, []any{m.measures.seed, m.measures.episodes, m.measures.nodes})
 }

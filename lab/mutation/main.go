@@ -33,7 +33,7 @@ import (
 var mutated = []string{
 	"graph", "spectral", "semantic", "episodic", "suggest",
 	"suggest/learn/calibrate", "suggest/learn/decode", "suggest/learn/labels", "suggest/learn/logit",
-	"suggest/learn/rank", "suggest/learn/trees", "suggest/learn/wiring",
+	"suggest/learn/rank", "suggest/learn/trees",
 }
 
 // rankers test whole answers: they run where the package's own tests pass.

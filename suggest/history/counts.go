@@ -9,7 +9,6 @@ import (
 	"waymark/episodic"
 	"waymark/graph"
 	"waymark/internal/pages"
-	"waymark/suggest/learn/wiring"
 )
 
 // Counts is a state frozen at one moment: immutable, with the spellings of one tool joined. It shares
@@ -23,7 +22,7 @@ type Counts struct {
 	Graph     *graph.View // weight n(a→b) / (n(a) + κ)
 	Usage     pages.View[Usage]
 	Rates     *episodic.Rates
-	Wires     pages.View[[]wiring.Wire] // by node, the wires into it
+	Wires     pages.View[[]Wire] // by node, the wires into it
 	Past      Episodes
 	Sources   []string           // names, in order of first appearance
 	BySource  pages.View[uint64] // by source, its episodes
@@ -47,7 +46,7 @@ type shown struct {
 	rows    *graph.Rows
 	limits  []uint8 // by source, as rows count them
 	uses    pages.List[Usage]
-	wires   pages.List[[]wiring.Wire]
+	wires   pages.List[[]Wire]
 
 	touched map[int32]bool // nodes with transitions or uses counted since
 	row     []transition
@@ -129,7 +128,7 @@ func (s *State) show(all bool) {
 	h := &s.shown
 	defer clear(h.touched)
 	if all || h.rows == nil || len(h.touched) > len(s.ids)/8+8 {
-		h.uses, h.wires = pages.List[Usage]{}, pages.List[[]wiring.Wire]{}
+		h.uses, h.wires = pages.List[Usage]{}, pages.List[[]Wire]{}
 		var edges []graph.Edge
 		for i, as := range h.canon {
 			if as == int32(i) {

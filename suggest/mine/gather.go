@@ -7,7 +7,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/suggest/learn/wiring"
+	"waymark/suggest/history"
 )
 
 // numbers numbers values in order of first appearance.
@@ -109,7 +109,7 @@ type draft struct {
 	examples []string        // their ids, the newest last
 
 	inputs []inputs // of each call
-	wires  wiring.Table
+	wires  history.Wiring
 }
 
 func (g *gathered) draft(p *Pattern, h History) *draft {
