@@ -80,7 +80,7 @@ func (r *Report) add(q *question, seed uint64) {
 		return
 	}
 	mine, others := q.answers[0], q.answers[1:]
-	for _, m := range q.metrics {
+	for _, m := range kinds[q.name].metrics {
 		s := mine.samples[m]
 		row := Row{Question: q.name, Metric: m, Tasks: s.tasks(), Asked: s.values(), Value: s.Mean()}
 		if row.Tasks == 0 {

@@ -19,7 +19,7 @@ func TestRowsAndLost(t *testing.T) {
 		}
 		return a
 	}
-	q := &question{name: QuestionNext, metrics: []string{"hit@1", "mrr"}, tests: tests,
+	q := &question{name: QuestionNext, tests: tests,
 		answers: []*answers{answer("learned", false, .5), answer("seed", false, .8), answer("a", true, .3), answer("b", true, .7)}}
 	r := &Report{Baselines: map[string]map[string]float64{}}
 	r.add(q, 1)
