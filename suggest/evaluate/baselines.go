@@ -2,12 +2,10 @@ package evaluate
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
 	"waymark/catalog"
-	"waymark/internal/numeric"
 	"waymark/suggest/semantic"
 )
 
@@ -110,26 +108,17 @@ type counts struct {
 	uses  map[string]float64
 	after map[[2]string][]scored // by the last two tools, "" for none: what came next, most often first
 
-	asked    []*task // those with an intent
-	idf      map[string]float64
-	postings map[string][]posting // by term of intents
-}
-
-// posting is an intent, by the place of its task, with the weight of a term in it.
-type posting struct {
-	task   int
-	weight float64
+	asked   []*task // those with an intent
+	intents *semantic.Requests
 }
 
 func newCounts(history []*task) *counts {
-	c := &counts{uses: map[string]float64{}, after: map[[2]string][]scored{}, idf: map[string]float64{}, postings: map[string][]posting{}}
+	c := &counts{uses: map[string]float64{}, after: map[[2]string][]scored{}}
+	var intents []string
 	next := map[[2]string]map[string]float64{}
 	for _, t := range history {
 		if t.hasIntent() {
-			c.asked = append(c.asked, t)
-			for _, term := range distinct(semantic.Tokens(t.Episode.Intent)) {
-				c.idf[term]++
-			}
+			c.asked, intents = append(c.asked, t), append(intents, t.Episode.Intent)
 		}
 		for i, id := range t.seq {
 			c.uses[id]++
@@ -142,12 +131,7 @@ func newCounts(history []*task) *counts {
 			}
 		}
 	}
-	for term, n := range c.idf {
-		c.idf[term] = numeric.Ln(float64(1+len(c.asked))/(1+n)) + 1
-	}
-	for i, t := range c.asked {
-		c.vector(t.Episode.Intent, func(term string, w float64) { c.postings[term] = append(c.postings[term], posting{i, w}) })
-	}
+	c.intents = semantic.NewRequests(intents)
 	c.after[last(nil, 0)] = ranked(c.uses, nil)
 	for key, n := range next {
 		c.after[key] = ranked(n, c.uses)
@@ -189,38 +173,12 @@ type neighbour struct {
 	likeness float64
 }
 
-// vector yields the terms of an intent in order, with weights (1 + ln f)·idf of length 1, idf = ln((1 + n)/(1 + df)) + 1.
-// Terms that no past intent has are left out.
-func (c *counts) vector(intent string, yield func(term string, weight float64)) {
-	count := map[string]float64{}
-	for _, term := range semantic.Tokens(intent) {
-		if c.idf[term] > 0 {
-			count[term]++
-		}
-	}
-	terms, weights := slices.Sorted(maps.Keys(count)), make([]float64, len(count))
-	for i, term := range terms {
-		weights[i] = float64((1 + numeric.Ln(count[term])) * c.idf[term])
-	}
-	norm := numeric.Norm(weights)
-	for i, term := range terms {
-		yield(term, weights[i]/norm)
-	}
-}
-
-// nearest returns the ten past tasks with the most similar intents by cosine, nearest first; of two as near the earlier.
+// nearest returns the ten past tasks with the most similar intents, nearest first; of two as near the earlier.
 func (c *counts) nearest(intent string) (near []neighbour) {
-	cosine := map[int]float64{}
-	c.vector(intent, func(term string, weight float64) {
-		for _, p := range c.postings[term] {
-			cosine[p.task] += float64(weight * p.weight)
-		}
-	})
-	for _, i := range slices.Sorted(maps.Keys(cosine)) {
-		near = append(near, neighbour{c.asked[i], cosine[i]})
+	for _, h := range c.intents.Nearest(intent, 10, 0) {
+		near = append(near, neighbour{c.asked[h.Doc], h.Score})
 	}
-	slices.SortStableFunc(near, func(a, b neighbour) int { return cmp.Compare(b.likeness, a.likeness) })
-	return near[:min(10, len(near))]
+	return near
 }
 
 // mixed is, with the neighbours of the intent,
