@@ -1,10 +1,10 @@
-package trees
+package learn
 
 // Contributions adds to dst, by feature, what each value of a row adds to its score: the Shapley values of the game in
 // which a coalition of features is worth the mean score of the rows of the fit that share them, weighted by how many
 // rows went each way (path-dependent TreeSHAP; Lundberg and others, Nature Machine Intelligence 2, 2020, algorithm 2).
-// It returns the expected score of any row; that and the contributions add up to [Model.Score].
-func (m *Model) Contributions(dst []float64, row []float32) (expected float64) {
+// It returns the expected score of any row; that and the contributions add up to [Trees.Score].
+func (m *Trees) Contributions(dst []float64, row []float32) (expected float64) {
 	var paths [][]step // by depth, reused
 	for _, t := range m.trees {
 		explain(t, row, dst, 0, 0, &paths, nil, 1, 1, -1)
