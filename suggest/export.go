@@ -111,55 +111,49 @@ type DiffReport struct {
 	Answers      []AnswerChanged `json:"answers_changed"`
 }
 
-// DiffExports compares two exported graphs.
+// DiffExports compares two exported graphs: their node numbers differ, their ids do not.
 func DiffExports(a, b Export) DiffReport {
+	id := func(n ExportNode) string { return n.ID }
+	ends := func(e ExportEdge) [2]string { return [2]string{e.From, e.To} }
+	old, now := byKey(a.Nodes, id), byKey(b.Nodes, id)
+	was, is := byKey(a.Edges, ends), byKey(b.Edges, ends)
 	d := DiffReport{
-		From: a.Model.Version, To: b.Model.Version, Added: []string{}, Removed: []string{},
-		EdgesAdded: []ExportEdge{}, EdgesRemoved: []ExportEdge{}, Answers: []AnswerChanged{},
+		From: a.Model.Version, To: b.Model.Version, Added: []string{}, Removed: []string{}, Answers: []AnswerChanged{},
+		EdgesAdded: missing(b.Edges, ends, was), EdgesRemoved: missing(a.Edges, ends, is),
+		Communities: regrouped(old, now, func(n ExportNode) int32 { return n.Community }),
+		Clusters:    regrouped(old, now, func(n ExportNode) int32 { return n.Cluster }),
 	}
-	old, now := nodesByID(a), nodesByID(b)
-	for _, n := range b.Nodes {
-		if _, ok := old[n.ID]; !ok {
-			d.Added = append(d.Added, n.ID)
-		}
+	for _, n := range missing(b.Nodes, id, old) {
+		d.Added = append(d.Added, n.ID)
 	}
-	for _, n := range a.Nodes {
-		if _, ok := now[n.ID]; !ok {
-			d.Removed = append(d.Removed, n.ID)
-		}
+	for _, n := range missing(a.Nodes, id, now) {
+		d.Removed = append(d.Removed, n.ID)
 	}
-	type pair struct{ from, to string }
-	edges := map[pair]ExportEdge{}
-	for _, e := range a.Edges {
-		edges[pair{e.From, e.To}] = e
-	}
-	for _, e := range b.Edges {
-		was, ok := edges[pair{e.From, e.To}]
-		switch {
-		case !ok:
-			d.EdgesAdded = append(d.EdgesAdded, e)
-		case was.Weight != e.Weight || was.Count != e.Count:
+	for pair, e := range was {
+		if n, ok := is[pair]; ok && n != e {
 			d.EdgesChanged++
 		}
-		delete(edges, pair{e.From, e.To})
 	}
-	for _, e := range a.Edges {
-		if _, ok := edges[pair{e.From, e.To}]; ok {
-			d.EdgesRemoved = append(d.EdgesRemoved, e)
-		}
-	}
-	d.Communities = regrouped(old, now, func(n ExportNode) int32 { return n.Community })
-	d.Clusters = regrouped(old, now, func(n ExportNode) int32 { return n.Cluster })
 	return d
 }
 
-// nodesByID makes two exports comparable: their node numbers differ, their ids do not.
-func nodesByID(e Export) map[string]ExportNode {
-	by := make(map[string]ExportNode, len(e.Nodes))
-	for _, n := range e.Nodes {
-		by[n.ID] = n
+func byKey[K comparable, V any](list []V, key func(V) K) map[K]V {
+	by := make(map[K]V, len(list))
+	for _, v := range list {
+		by[key(v)] = v
 	}
 	return by
+}
+
+// missing lists what the other graph does not have.
+func missing[K comparable, V any](list []V, key func(V) K, other map[K]V) []V {
+	absent := []V{}
+	for _, v := range list {
+		if _, ok := other[key(v)]; !ok {
+			absent = append(absent, v)
+		}
+	}
+	return absent
 }
 
 // regrouped lists the ids present in both whose group holds other ids than before. Labels are only names, so groups

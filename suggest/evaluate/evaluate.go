@@ -151,7 +151,6 @@ func Evaluate(ctx context.Context, d *Data, train Trainer, o Options) (*Report, 
 	for _, q := range asked {
 		r.add(q, seed)
 	}
-	r.finish()
 	return r, nil
 }
 
@@ -174,7 +173,7 @@ func divide(d *Data, o Options) (asked []*question, folds []fold, r *Report) {
 	}
 	r = &Report{
 		Dataset: d.Name, Profile: o.Profile, TrainEpisodes: len(past), LeaveOneOut: len(past) == 0,
-		Rows: []Row{}, Baselines: map[string]map[string]float64{},
+		Rows: []Row{}, Lost: []Row{}, TooFew: []Row{}, Baselines: map[string]map[string]float64{},
 	}
 	for i, t := range tests {
 		if len(t.seq) >= 2 {
