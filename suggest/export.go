@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"waymark/catalog"
+	"waymark/internal/numeric"
 )
 
 // Export returns the graph: all of it, or what lies within depth transitions of one id.
@@ -188,18 +189,16 @@ func regrouped(old, now map[string]ExportNode, label func(ExportNode) int32) []s
 }
 
 // mostUsed lists the k tools with the most recorded steps, ties by id.
-func (m *Model) mostUsed(k int) []string {
-	var nodes []int32
-	for i := range m.IDs {
-		if m.Live(int32(i)) && m.Usage.At(int32(i)).Steps > 0 && m.Kind(int32(i)) == catalog.KindTool {
-			nodes = append(nodes, int32(i))
+func (m *Model) mostUsed(k int) (ids []string) {
+	var best []int32
+	for i := range int32(len(m.IDs)) {
+		if m.Live(i) && m.Usage.At(i).Steps > 0 && m.Kind(i) == catalog.KindTool {
+			best = numeric.Keep(best, k, i, func(a, b int32) int {
+				return cmp.Or(cmp.Compare(m.Usage.At(b).Steps, m.Usage.At(a).Steps), strings.Compare(m.IDs[a], m.IDs[b]))
+			})
 		}
 	}
-	slices.SortFunc(nodes, func(a, b int32) int {
-		return cmpFloatID(float64(m.Usage.At(b).Steps), float64(m.Usage.At(a).Steps), m.IDs[a], m.IDs[b])
-	})
-	ids := make([]string, 0, k)
-	for _, n := range nodes[:min(k, len(nodes))] {
+	for _, n := range best {
 		ids = append(ids, m.IDs[n])
 	}
 	return ids

@@ -72,25 +72,14 @@ func (m *Model) Parts() []Part {
 				}
 			}
 		}},
-		{"pagerank", func(w *codec.Writer) { w.Floats(m.measures.rank) }},
-		{"communities", func(w *codec.Writer) {
-			w.Ints(m.measures.groups.community)
-			w.Float(m.measures.groups.modularity)
-		}},
-		{"clusters", func(w *codec.Writer) {
-			w.Ints(m.measures.groups.cluster)
-			w.Floats(m.measures.groups.gaps)
-		}},
-		{"hypergraph", func(w *codec.Writer) { w.Floats(m.measures.hyperRank) }},
-		{"text", func(w *codec.Writer) {
+		{"measures", func(w *codec.Writer) {
+			m.measures.writeUnlearned(w)
 			w.Ints(m.measures.texts.tool)
-			m.measures.texts.vectors.Write(w)
+			w.Ints(m.measures.texts.recalled)
 		}},
 		{"thesaurus", func(w *codec.Writer) {
 			w.Blob([]byte(cmp.Or(m.measures.thesaurus, semantic.DefaultThesaurus()).String()))
 		}},
-		{"recall", func(w *codec.Writer) { w.Ints(m.measures.texts.recalled) }},
-		{"learned", m.hashLearned},
 	}
 	out := make([]Part, len(parts))
 	for i, p := range parts {

@@ -7,7 +7,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/internal/codec"
 	"waymark/suggest/history"
 	"waymark/suggest/learn/rank"
 )
@@ -299,10 +298,4 @@ func (q *query) learnedTerms(c candidate) (terms []Term) {
 		}
 	}
 	return terms
-}
-
-// hashLearned writes what is learned from, which decides what is learned; the texts are part "text", the
-// tasks are the first of part "episodes".
-func (m *Model) hashLearned(w *codec.Writer) {
-	asJSON(w, []any{m.measures.seed, m.measures.episodes, m.measures.nodes})
 }

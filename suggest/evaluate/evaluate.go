@@ -233,13 +233,5 @@ func each(ctx context.Context, n int, f func(i int) error) error {
 			}
 		}
 	})
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(ctx.Err(), cmp.Or(errs...))
 }

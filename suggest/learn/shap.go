@@ -74,12 +74,15 @@ func unwind(p []step, i int) []step {
 	d := len(p) - 1
 	one, zero, next := p[i].one, p[i].zero, p[d].weight
 	for j := d - 1; j >= 0; j-- {
-		if one != 0 {
-			w := p[j].weight
+		w := p[j].weight
+		switch {
+		case one != 0:
 			p[j].weight = next * float64(d+1) / float64(float64(j+1)*one)
 			next = w - float64(p[j].weight*zero*float64(d-j)/float64(d+1))
-		} else {
-			p[j].weight = p[j].weight * float64(d+1) / float64(zero*float64(d-j))
+		case zero != 0:
+			p[j].weight = w * float64(d+1) / float64(zero*float64(d-j))
+		default:
+			p[j].weight = 0
 		}
 	}
 	for j := i; j < d; j++ {
@@ -90,17 +93,10 @@ func unwind(p []step, i int) []step {
 
 // unwound is the sum of the weights of a path without the feature at place i.
 func unwound(p []step, i int) (total float64) {
-	d := len(p) - 1
-	one, zero, next := p[i].one, p[i].zero, p[d].weight
-	for j := d - 1; j >= 0; j-- {
-		switch {
-		case one != 0:
-			w := next * float64(d+1) / float64(float64(j+1)*one)
-			total += w
-			next = p[j].weight - float64(w*zero*float64(d-j)/float64(d+1))
-		case zero != 0:
-			total += p[j].weight * float64(d+1) / float64(zero*float64(d-j))
-		}
+	var buffer [16]step
+	rest := unwind(append(buffer[:0], p...), i)
+	for j := len(rest) - 1; j >= 0; j-- {
+		total += rest[j].weight
 	}
 	return total
 }

@@ -88,17 +88,22 @@ func (m *Trees) expect() {
 func (m *Trees) Score(row []float32) float64 {
 	sum := 0.0
 	for _, t := range m.trees {
-		i := int32(0)
-		for t[i].feature >= 0 {
-			next := t[i].left
-			if row[t[i].feature] > t[i].threshold {
-				next++
-			}
-			i = next
-		}
-		sum += float64(t[i].value)
+		sum += float64(reached(t, row))
 	}
 	return sum
+}
+
+// reached returns the value of the leaf that a row reaches.
+func reached(t []node, row []float32) float32 {
+	i := int32(0)
+	for t[i].feature >= 0 {
+		next := t[i].left
+		if row[t[i].feature] > t[i].threshold {
+			next++
+		}
+		i = next
+	}
+	return t[i].value
 }
 
 const (
@@ -216,25 +221,10 @@ func FitTrees(rows *Rows, held []bool, o TreeOptions, stop func() bool) *Trees {
 // add adds a tree to the scores that lack it.
 func (f *fit) add(tree []node) {
 	r := f.rows
-	bin := make([]uint8, len(tree)) // of the threshold
-	for i, n := range tree {
-		if n.feature >= 0 {
-			at, _ := slices.BinarySearch(r.cuts[n.feature], n.threshold)
-			bin[i] = uint8(at)
-		}
-	}
 	inChunks(r.Len(), func(from, to int) {
 		for i := from; i < to; i++ {
 			if !f.settled[i] {
-				at, row := int32(0), r.binned[i*r.Features:(i+1)*r.Features]
-				for tree[at].feature >= 0 {
-					next := tree[at].left
-					if row[tree[at].feature] > bin[at] {
-						next++
-					}
-					at = next
-				}
-				f.score[i] += float64(tree[at].value)
+				f.score[i] += float64(reached(tree, r.Values[i*r.Features:(i+1)*r.Features]))
 			}
 			f.settled[i] = false
 		}

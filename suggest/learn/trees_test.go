@@ -57,7 +57,7 @@ func TestQuestionsCompareTheirRows(t *testing.T) {
 	train := example(4000, 8)
 	m := FitTrees(train, nil, TreeOptions{}, nil)
 	first, questions := 0, 0
-	for q, from := range train.Questions {
+	for _, from := range train.Questions {
 		best, any := int(from), false
 		for i := int(from); i < int(from)+8; i++ {
 			any = any || train.Right[i] > 0
@@ -71,7 +71,6 @@ func TestQuestionsCompareTheirRows(t *testing.T) {
 				first++
 			}
 		}
-		_ = q
 	}
 	assert.Greater(t, float64(first), .97*float64(questions))
 }
@@ -90,7 +89,7 @@ func TestContributionsAreShapleyValues(t *testing.T) {
 	for i := range 20 {
 		row := train.row(i)
 		want := make([]float64, 4)
-		orders(nil, 4, func(order []int) {
+		permutations(4, func(order []int) {
 			known := [4]bool{}
 			before := m.known(row, known)
 			for _, f := range order {
@@ -107,21 +106,6 @@ func TestContributionsAreShapleyValues(t *testing.T) {
 			sum += c
 		}
 		require.InDelta(t, m.Score(row), sum, 1e-9)
-	}
-}
-
-func orders(done []int, n int, visit func([]int)) {
-	if len(done) == n {
-		visit(done)
-	}
-next:
-	for f := range n {
-		for _, d := range done {
-			if d == f {
-				continue next
-			}
-		}
-		orders(append(done[:len(done):len(done)], f), n, visit)
 	}
 }
 
