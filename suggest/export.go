@@ -157,31 +157,22 @@ func missing[K comparable, V any](list []V, key func(V) K, other map[K]V) []V {
 	return absent
 }
 
-// regrouped lists the ids present in both whose group holds other ids than before. Labels are only names, so groups
-// are compared by their members that are present in both.
+// regrouped lists the ids present in both whose group holds other ids than before, of those present in both. Labels are
+// only names: a group is the same where all of its members, and no others, have the other label.
 func regrouped(old, now map[string]ExportNode, label func(ExportNode) int32) []string {
-	groups := func(nodes, others map[string]ExportNode) map[string][]string {
-		members := map[int32][]string{}
-		for _, id := range slices.Sorted(maps.Keys(nodes)) {
-			if _, ok := others[id]; ok {
-				l := label(nodes[id])
-				members[l] = append(members[l], id)
-			}
+	was, is, both, changed := map[int32]int{}, map[int32]int{}, map[[2]int32]int{}, []string{}
+	for id, n := range now {
+		if o, ok := old[id]; ok {
+			was[label(o)]++
+			is[label(n)]++
+			both[[2]int32{label(o), label(n)}]++
 		}
-		of := map[string][]string{}
-		for l, ids := range members {
-			for _, id := range ids {
-				if of[id] = ids; l < 0 {
-					of[id] = nil
-				}
-			}
-		}
-		return of
 	}
-	before, after := groups(old, now), groups(now, old)
-	changed := []string{}
-	for _, id := range slices.Sorted(maps.Keys(after)) {
-		if !slices.Equal(before[id], after[id]) {
+	for _, id := range slices.Sorted(maps.Keys(now)) {
+		o, ok := old[id]
+		before, after := label(o), label(now[id])
+		n := both[[2]int32{before, after}]
+		if ok && max(before, after) >= 0 && (min(before, after) < 0 || n != was[before] || n != is[after]) {
 			changed = append(changed, id)
 		}
 	}

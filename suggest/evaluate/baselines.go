@@ -38,8 +38,8 @@ func baselines(history []*task, text *toolIndex) []Predictor {
 		{Name: "knn", Find: func(intent string) (ids []string, _ error) {
 			score := map[string]float64{}
 			for _, n := range c.nearest(intent) {
-				for _, id := range n.set {
-					score[id] += n.likeness
+				for _, id := range c.asked[n.Doc].set {
+					score[id] += n.Score
 				}
 			}
 			for _, s := range ranked(score, nil) {
@@ -49,7 +49,8 @@ func baselines(history []*task, text *toolIndex) []Predictor {
 		}},
 		{Name: "copy", Plan: func(intent string) (Plan, error) {
 			if near := c.nearest(intent); len(near) > 0 {
-				return Plan{Tools: near[0].set, Links: near[0].links}, nil
+				t := c.asked[near[0].Doc]
+				return Plan{Tools: t.set, Links: t.links}, nil
 			}
 			return Plan{}, nil
 		}},
@@ -167,19 +168,8 @@ func layers(rows [][]scored) (list []Candidate) {
 	return list
 }
 
-// neighbour is a past task with its likeness to the new one.
-type neighbour struct {
-	*task
-	likeness float64
-}
-
-// nearest returns the ten past tasks with the most similar intents, nearest first; of two as near the earlier.
-func (c *counts) nearest(intent string) (near []neighbour) {
-	for _, h := range c.intents.Nearest(intent, 10, 0) {
-		near = append(near, neighbour{c.asked[h.Doc], h.Score})
-	}
-	return near
-}
+// nearest returns the ten of the asked tasks with the most similar intents, nearest first; of two as near the earlier.
+func (c *counts) nearest(intent string) []semantic.Hit { return c.intents.Nearest(intent, 10, 0) }
 
 // mixed is, with the neighbours of the intent,
 //
@@ -194,11 +184,11 @@ func (c *counts) mixed(q Question) []Candidate {
 	if votes, near := 0.0, c.nearest(q.Intent); len(near) > 0 {
 		left -= voteShare
 		for _, n := range near {
-			votes += float64(n.likeness * float64(len(n.set)))
+			votes += float64(n.Score * float64(len(c.asked[n.Doc].set)))
 		}
 		for _, n := range near {
-			for _, id := range n.set {
-				weight[id] += voteShare * n.likeness / votes
+			for _, id := range c.asked[n.Doc].set {
+				weight[id] += voteShare * n.Score / votes
 			}
 		}
 	}
