@@ -125,7 +125,14 @@ func Measure(ctx context.Context, c *history.Counts, opts MeasureOptions) (*Meas
 	}
 	m.joinGroups(c)
 	if learn {
-		if err := p.learn(m.learning); err != nil {
+		told := 0.0
+		if err := p.run("learn", 0, func() error {
+			m.learning.compute(ended(ctx), func(done float64) {
+				p.reportProgress("learn", float64(learnShare*(done-told)))
+				told = done
+			})
+			return nil
+		}); err != nil {
 			return nil, err
 		}
 	}
@@ -154,18 +161,6 @@ func (p *phases) run(name string, share float64, f func() error) error {
 		return err
 	}
 	p.reportProgress(name, float64(p.part*share))
-	return p.ctx.Err()
-}
-
-// learn is a phase that tells how far it is.
-func (p *phases) learn(l *learning) error {
-	const name = "learn"
-	p.reportProgress(name, 0)
-	told := 0.0
-	l.compute(ended(p.ctx), func(done float64) {
-		p.reportProgress(name, float64(learnShare*(done-told)))
-		told = done
-	})
 	return p.ctx.Err()
 }
 

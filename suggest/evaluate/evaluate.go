@@ -112,14 +112,13 @@ func Evaluate(ctx context.Context, d *Data, train Trainer, o Options) (*Report, 
 	if r.TestEpisodes == 0 {
 		return nil, fmt.Errorf("evaluate on %s: %w", d.Name, ErrNothingToTest)
 	}
-	total, tick := 0, func() {}
+	var lock sync.Mutex
+	done, total := 0, 0
 	for _, q := range asked {
 		total += len(q.tests)
 	}
-	if o.Progress != nil {
-		var lock sync.Mutex
-		done := 0
-		tick = func() {
+	tick := func() {
+		if o.Progress != nil {
 			lock.Lock()
 			defer lock.Unlock()
 			done++
