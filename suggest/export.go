@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"waymark/catalog"
+	"waymark/internal/numeric"
 )
 
 // Export returns the graph: all of it, or what lies within depth transitions of one id.
@@ -111,82 +112,67 @@ type DiffReport struct {
 	Answers      []AnswerChanged `json:"answers_changed"`
 }
 
-// DiffExports compares two exported graphs.
+// DiffExports compares two exported graphs: their node numbers differ, their ids do not.
 func DiffExports(a, b Export) DiffReport {
+	id := func(n ExportNode) string { return n.ID }
+	ends := func(e ExportEdge) [2]string { return [2]string{e.From, e.To} }
+	old, now := byKey(a.Nodes, id), byKey(b.Nodes, id)
+	was, is := byKey(a.Edges, ends), byKey(b.Edges, ends)
 	d := DiffReport{
-		From: a.Model.Version, To: b.Model.Version, Added: []string{}, Removed: []string{},
-		EdgesAdded: []ExportEdge{}, EdgesRemoved: []ExportEdge{}, Answers: []AnswerChanged{},
+		From: a.Model.Version, To: b.Model.Version, Added: []string{}, Removed: []string{}, Answers: []AnswerChanged{},
+		EdgesAdded: missing(b.Edges, ends, was), EdgesRemoved: missing(a.Edges, ends, is),
+		Communities: regrouped(old, now, func(n ExportNode) int32 { return n.Community }),
+		Clusters:    regrouped(old, now, func(n ExportNode) int32 { return n.Cluster }),
 	}
-	old, now := nodesByID(a), nodesByID(b)
-	for _, n := range b.Nodes {
-		if _, ok := old[n.ID]; !ok {
-			d.Added = append(d.Added, n.ID)
-		}
+	for _, n := range missing(b.Nodes, id, old) {
+		d.Added = append(d.Added, n.ID)
 	}
-	for _, n := range a.Nodes {
-		if _, ok := now[n.ID]; !ok {
-			d.Removed = append(d.Removed, n.ID)
-		}
+	for _, n := range missing(a.Nodes, id, now) {
+		d.Removed = append(d.Removed, n.ID)
 	}
-	type pair struct{ from, to string }
-	edges := map[pair]ExportEdge{}
-	for _, e := range a.Edges {
-		edges[pair{e.From, e.To}] = e
-	}
-	for _, e := range b.Edges {
-		was, ok := edges[pair{e.From, e.To}]
-		switch {
-		case !ok:
-			d.EdgesAdded = append(d.EdgesAdded, e)
-		case was.Weight != e.Weight || was.Count != e.Count:
+	for pair, e := range was {
+		if n, ok := is[pair]; ok && n != e {
 			d.EdgesChanged++
 		}
-		delete(edges, pair{e.From, e.To})
 	}
-	for _, e := range a.Edges {
-		if _, ok := edges[pair{e.From, e.To}]; ok {
-			d.EdgesRemoved = append(d.EdgesRemoved, e)
-		}
-	}
-	d.Communities = regrouped(old, now, func(n ExportNode) int32 { return n.Community })
-	d.Clusters = regrouped(old, now, func(n ExportNode) int32 { return n.Cluster })
 	return d
 }
 
-// nodesByID makes two exports comparable: their node numbers differ, their ids do not.
-func nodesByID(e Export) map[string]ExportNode {
-	by := make(map[string]ExportNode, len(e.Nodes))
-	for _, n := range e.Nodes {
-		by[n.ID] = n
+func byKey[K comparable, V any](list []V, key func(V) K) map[K]V {
+	by := make(map[K]V, len(list))
+	for _, v := range list {
+		by[key(v)] = v
 	}
 	return by
 }
 
-// regrouped lists the ids present in both whose group holds other ids than before. Labels are only names, so groups
-// are compared by their members that are present in both.
-func regrouped(old, now map[string]ExportNode, label func(ExportNode) int32) []string {
-	groups := func(nodes, others map[string]ExportNode) map[string][]string {
-		members := map[int32][]string{}
-		for _, id := range slices.Sorted(maps.Keys(nodes)) {
-			if _, ok := others[id]; ok {
-				l := label(nodes[id])
-				members[l] = append(members[l], id)
-			}
+// missing lists what the other graph does not have.
+func missing[K comparable, V any](list []V, key func(V) K, other map[K]V) []V {
+	absent := []V{}
+	for _, v := range list {
+		if _, ok := other[key(v)]; !ok {
+			absent = append(absent, v)
 		}
-		of := map[string][]string{}
-		for l, ids := range members {
-			for _, id := range ids {
-				if of[id] = ids; l < 0 {
-					of[id] = nil
-				}
-			}
-		}
-		return of
 	}
-	before, after := groups(old, now), groups(now, old)
-	changed := []string{}
-	for _, id := range slices.Sorted(maps.Keys(after)) {
-		if !slices.Equal(before[id], after[id]) {
+	return absent
+}
+
+// regrouped lists the ids present in both whose group holds other ids than before, of those present in both. Labels are
+// only names: a group is the same where all of its members, and no others, have the other label.
+func regrouped(old, now map[string]ExportNode, label func(ExportNode) int32) []string {
+	was, is, both, changed := map[int32]int{}, map[int32]int{}, map[[2]int32]int{}, []string{}
+	for id, n := range now {
+		if o, ok := old[id]; ok {
+			was[label(o)]++
+			is[label(n)]++
+			both[[2]int32{label(o), label(n)}]++
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(now)) {
+		o, ok := old[id]
+		before, after := label(o), label(now[id])
+		n := both[[2]int32{before, after}]
+		if ok && max(before, after) >= 0 && (min(before, after) < 0 || n != was[before] || n != is[after]) {
 			changed = append(changed, id)
 		}
 	}
@@ -194,18 +180,16 @@ func regrouped(old, now map[string]ExportNode, label func(ExportNode) int32) []s
 }
 
 // mostUsed lists the k tools with the most recorded steps, ties by id.
-func (m *Model) mostUsed(k int) []string {
-	var nodes []int32
-	for i := range m.IDs {
-		if m.Live(int32(i)) && m.Usage.At(int32(i)).Steps > 0 && m.Kind(int32(i)) == catalog.KindTool {
-			nodes = append(nodes, int32(i))
+func (m *Model) mostUsed(k int) (ids []string) {
+	var best []int32
+	for i := range int32(len(m.IDs)) {
+		if m.Live(i) && m.Usage.At(i).Steps > 0 && m.Kind(i) == catalog.KindTool {
+			best = numeric.Keep(best, k, i, func(a, b int32) int {
+				return cmp.Or(cmp.Compare(m.Usage.At(b).Steps, m.Usage.At(a).Steps), strings.Compare(m.IDs[a], m.IDs[b]))
+			})
 		}
 	}
-	slices.SortFunc(nodes, func(a, b int32) int {
-		return cmpFloatID(float64(m.Usage.At(b).Steps), float64(m.Usage.At(a).Steps), m.IDs[a], m.IDs[b])
-	})
-	ids := make([]string, 0, k)
-	for _, n := range nodes[:min(k, len(nodes))] {
+	for _, n := range best {
 		ids = append(ids, m.IDs[n])
 	}
 	return ids

@@ -74,46 +74,44 @@ func leading(groups [][]int32, rank []float64) [][]int32 {
 // there are limit of them, then the others.
 func (q *query) hubs(limit int) {
 	byRank := func(a, b int32) int { return cmpFloatID(q.rank(b), q.rank(a), q.IDs[a], q.IDs[b]) }
-	var major [][]int32 // what is left of each, the first that passes in front
-	var rest []int32
+	var major [][]int32
+	rest := q.passing(q.measures.groups.apart, limit)
 	for _, g := range q.measures.groups.hubs {
-		g = q.passing(g)
-		switch {
-		case len(g) == 0:
-		case len(q.passing(g[1:])) == 0:
-			rest = append(rest, g[0])
-		default:
+		if g = q.passing(g, limit+1); len(g) > 1 {
 			major = append(major, g)
+		} else {
+			rest = append(rest, g...)
 		}
 	}
 	slices.SortFunc(major, func(a, b []int32) int { return byRank(a[0], b[0]) })
-	for found := true; found && len(q.nodes.candidateNodes) < limit; {
-		found = false
-		for i, g := range major {
-			if len(g) > 0 && len(q.nodes.candidateNodes) < limit {
-				q.addCandidate(g[0])
-				major[i] = q.passing(g[1:])
-				found = true
+	slices.SortFunc(rest, byRank)
+	var chosen []int32
+	for turn := range limit {
+		for _, g := range major {
+			if turn < len(g) {
+				chosen = append(chosen, g[turn])
 			}
 		}
 	}
-	apart := q.passing(q.measures.groups.apart)
-	for i := 0; i < limit && len(apart) > 0; i++ {
-		rest = append(rest, apart[0])
-		apart = q.passing(apart[1:])
-	}
-	slices.SortFunc(rest, byRank)
-	for _, n := range rest[:min(len(rest), max(0, limit-len(q.nodes.candidateNodes)))] {
-		q.addCandidate(n)
+	chosen = append(chosen, rest...)
+	for _, n := range chosen {
+		if len(q.nodes.candidateNodes) < limit {
+			q.addCandidate(n)
+		}
 	}
 }
 
-// passing is what is left of nodes from the first that passes on.
-func (q *query) passing(nodes []int32) []int32 {
-	for len(nodes) > 0 && !q.passes(nodes[0]) {
-		nodes = nodes[1:]
+// passing returns the first nodes that pass, at most so many.
+func (q *query) passing(nodes []int32, most int) (first []int32) {
+	for _, n := range nodes {
+		if len(first) == most {
+			break
+		}
+		if q.passes(n) {
+			first = append(first, n)
+		}
 	}
-	return nodes
+	return first
 }
 
 // cmpFloatID orders by a number and, where that is equal, by id: a total order.

@@ -299,11 +299,3 @@ func (q *query) learnedTerms(c candidate) (terms []Term) {
 	}
 	return terms
 }
-
-// hashLearned writes what is learned from, which decides what is learned; the texts are part "text", the
-// tasks are the first of part "episodes".
-func (m *Model) hashLearned(w *digest) {
-	w.bool(m.measures.seed)
-	w.int(int64(m.measures.episodes))
-	w.int(int64(m.measures.nodes))
-}

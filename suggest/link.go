@@ -10,7 +10,6 @@ import (
 	"waymark/catalog"
 	"waymark/suggest/history"
 	"waymark/suggest/learn/rank"
-	"waymark/suggest/learn/wiring"
 )
 
 // slot tells what a task is done for from what feeds it: what matches the intent far less than another.
@@ -124,14 +123,14 @@ func (p *plan) reaches(i, j int) bool {
 // linked reports whether b needs a: as the catalog says, or because results of a were seen to be an input of b, or schemas
 // make them one that it requires.
 func (m *Model) linked(a, b int32) bool {
-	return slices.Contains(m.Requires(b), a) || slices.ContainsFunc(m.Wires.At(b), func(w wiring.Wire) bool { return w.From == a }) ||
+	return slices.Contains(m.Requires(b), a) || slices.ContainsFunc(m.Wires.At(b), func(w history.Wire) bool { return w.From == a }) ||
 		slices.ContainsFunc(m.schemas(b).Inputs(), func(in catalog.Property) bool { return in.Required && m.feeds(a, b, in) })
 }
 
 // feeds reports whether a result of a can be an input of b: as it was seen to be or, where its name says what it is, as
 // the schemas have it.
 func (m *Model) feeds(a, b int32, in catalog.Property) bool {
-	return slices.ContainsFunc(m.Wires.At(b), func(w wiring.Wire) bool { return w.From == a && w.In == in.Name }) ||
+	return slices.ContainsFunc(m.Wires.At(b), func(w history.Wire) bool { return w.From == a && w.In == in.Name }) ||
 		specific(in.Name) && source(m.schemas(a).Results(), in) != ""
 }
 
@@ -280,7 +279,7 @@ func (p *plan) arguments(j int) (args map[string]Argument, wired []Wired, missin
 
 // agree reports whether the schemas, as far as they say anything, let a wire into a tool be: the argument exists, and the
 // types fit.
-func (m *Model) agree(w *wiring.Wire, to int32) bool {
+func (m *Model) agree(w *history.Wire, to int32) bool {
 	find := func(all []catalog.Property, path string) (p catalog.Property, ok bool) {
 		i := slices.IndexFunc(all, func(p catalog.Property) bool { return p.Name == strings.TrimSuffix(path, "[]") })
 		if i >= 0 {

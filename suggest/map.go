@@ -96,13 +96,11 @@ func communities(nodes []MapNode) [][]int {
 		by[n.Community] = append(by[n.Community], i)
 	}
 	var groups [][]int
-	alone := by[-1]
+	var alone []int
 	for _, label := range slices.Sorted(maps.Keys(by)) {
-		switch members := by[label]; {
-		case label < 0:
-		case len(members) == 1:
-			alone = append(alone, members[0])
-		default:
+		if members := by[label]; label < 0 || len(members) == 1 {
+			alone = append(alone, members...)
+		} else {
 			groups = append(groups, members)
 		}
 	}

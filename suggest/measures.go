@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"waymark/graph"
+	"waymark/internal/numeric"
 	"waymark/suggest/history"
 	"waymark/suggest/learn/rank"
 	"waymark/suggest/semantic"
@@ -93,7 +94,7 @@ func newMeasures(c *history.Counts) *Measures {
 	return m
 }
 
-// Measure computes the heavy parts, the text index beside the others. It stops soon after ctx ends. An
+// Measure computes the heavy parts, several at once. It stops soon after ctx ends. An
 // unreachable embeddings endpoint is no error: text search does not depend on it.
 func Measure(ctx context.Context, c *history.Counts, opts MeasureOptions) (*Measures, error) {
 	p := &phases{ctx: ctx, report: opts.Progress, part: 1}
@@ -106,29 +107,32 @@ func Measure(ctx context.Context, c *history.Counts, opts MeasureOptions) (*Meas
 		p.part = 1 - learnShare
 	}
 	g := c.Graph.Graph()
-	err := concurrently(
-		func() error {
-			return p.run("text", .55, func() error { return m.measureText(ctx, c, opts) })
-		},
-		func() error {
-			if err := p.run("pagerank", .05, func() error { return m.measureRank(g) }); err != nil {
-				return err
-			}
-			if err := p.run("communities", .1, func() error { m.measureCommunities(g); return nil }); err != nil {
-				return err
-			}
-			if err := p.run("spectral", .15, func() error { return m.measureIncidence(ctx, c, opts) }); err != nil {
-				return err
-			}
-			return p.run("recall", .15, func() error { m.texts.requests(); return nil })
-		},
-	)
-	if err != nil {
+	parts := []struct {
+		name  string
+		share float64
+		run   func() error
+	}{
+		{"text", .55, func() error { return m.measureText(ctx, c, opts) }},
+		{"pagerank", .05, func() error { return m.measureRank(g) }},
+		{"communities", .1, func() error { m.measureCommunities(g); return nil }},
+		{"spectral", .15, func() error { return m.measureIncidence(ctx, c, opts) }},
+		{"recall", .15, func() error { m.texts.requests(); return nil }},
+	}
+	failed := make([]error, len(parts))
+	numeric.Each(len(parts), func(i int) { failed[i] = p.run(parts[i].name, parts[i].share, parts[i].run) })
+	if err := cmp.Or(failed...); err != nil {
 		return nil, err
 	}
 	m.joinGroups(c)
 	if learn {
-		if err := p.learn(m.learning); err != nil {
+		told := 0.0
+		if err := p.run("learn", 0, func() error {
+			m.learning.compute(ended(ctx), func(done float64) {
+				p.reportProgress("learn", float64(learnShare*(done-told)))
+				told = done
+			})
+			return nil
+		}); err != nil {
 			return nil, err
 		}
 	}
@@ -160,18 +164,6 @@ func (p *phases) run(name string, share float64, f func() error) error {
 	return p.ctx.Err()
 }
 
-// learn is a phase that tells how far it is.
-func (p *phases) learn(l *learning) error {
-	const name = "learn"
-	p.reportProgress(name, 0)
-	told := 0.0
-	l.compute(ended(p.ctx), func(done float64) {
-		p.reportProgress(name, float64(learnShare*(done-told)))
-		told = done
-	})
-	return p.ctx.Err()
-}
-
 // reportProgress adds a share of the whole, in [0, 1], to what is done. The lock keeps reports of concurrent
 // phases in the order of their sums.
 func (p *phases) reportProgress(name string, more float64) {
@@ -181,25 +173,6 @@ func (p *phases) reportProgress(name string, more float64) {
 	if p.report != nil {
 		p.report(name, p.done)
 	}
-}
-
-// concurrently runs a and b at once, waits for both and returns the first error of the two. What panics in
-// either panics here.
-func concurrently(a, b func() error) error {
-	var failed [2]error
-	var panicked [2]any
-	run := func(i int, f func() error) {
-		defer func() { panicked[i] = recover() }()
-		failed[i] = f()
-	}
-	var group sync.WaitGroup
-	group.Go(func() { run(0, a) })
-	run(1, b)
-	group.Wait()
-	if p := cmp.Or(panicked[0], panicked[1]); p != nil {
-		panic(p)
-	}
-	return cmp.Or(failed[0], failed[1])
 }
 
 // measureRank is PageRank scaled so that the most important node has 1: formulas weigh it against other

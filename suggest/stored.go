@@ -1,6 +1,8 @@
 package suggest
 
 import (
+	"slices"
+
 	"waymark/internal/codec"
 	"waymark/suggest/history"
 	"waymark/suggest/semantic"
@@ -8,6 +10,16 @@ import (
 
 // Write writes the measures for [ReadMeasures].
 func (m *Measures) Write(w *codec.Writer) {
+	m.writeUnlearned(w)
+	f := m.learning.fitted()
+	w.Bool(f != nil)
+	if f != nil {
+		f.rank.Write(w)
+	}
+}
+
+// writeUnlearned writes what is measured, and what decides what is learned of it.
+func (m *Measures) writeUnlearned(w *codec.Writer) {
 	w.Uint(uint64(m.nodes))
 	w.Uint(uint64(m.episodes))
 	w.Floats(m.rank)
@@ -20,11 +32,6 @@ func (m *Measures) Write(w *codec.Writer) {
 	w.Floats(m.hyperRank)
 	m.texts.vectors.Write(w)
 	w.Bool(m.seed)
-	f := m.learning.fitted()
-	w.Bool(f != nil)
-	if f != nil {
-		f.rank.Write(w)
-	}
 }
 
 // ReadMeasures reads what [Measures.Write] wrote. c are the counts that were measured. What is damaged
@@ -35,29 +42,14 @@ func ReadMeasures(r *codec.Reader, c *history.Counts, words *semantic.Thesaurus)
 	if nodes, episodes := r.Uint(), r.Uint(); nodes != uint64(n) || episodes != uint64(m.episodes) {
 		r.Fail("measures of %d nodes and %d episodes, where there are %d and %d", nodes, episodes, n, m.episodes)
 	}
-	perNode := func(what string, length int) {
-		if length != n {
-			r.Fail("%d %s of %d nodes", length, what, n)
-		}
+	m.rank, m.sweeps = r.Floats(), int(r.Uint())
+	m.groups.community, m.groups.modularity = r.Ints(), r.Float()
+	m.groups.cluster, m.groups.clusters, m.groups.gaps, m.hyperRank = r.Ints(), int(r.Uint()), r.Floats(), r.Floats()
+	outside := func(label int32) bool { return label < -1 || int(label) >= n }
+	if len(m.rank) != n || len(m.groups.community) != n || len(m.groups.cluster) != n || len(m.hyperRank) != n ||
+		slices.ContainsFunc(slices.Concat(m.groups.community, m.groups.cluster), outside) {
+		r.Fail("ranks or groups do not fit the %d nodes", n)
 	}
-	labels := func(what string) []int32 {
-		l := r.Ints()
-		perNode(what, len(l))
-		for _, x := range l {
-			if x < -1 || int(x) >= n {
-				r.Fail("%s %d of %d nodes", what, x, n)
-			}
-		}
-		return l
-	}
-	m.rank = r.Floats()
-	perNode("ranks", len(m.rank))
-	m.sweeps = int(r.Uint())
-	m.groups.community = labels("communities")
-	m.groups.modularity = r.Float()
-	m.groups.cluster = labels("clusters")
-	m.groups.clusters, m.groups.gaps, m.hyperRank = int(r.Uint()), r.Floats(), r.Floats()
-	perNode("ranks in the incidence", len(m.hyperRank))
 	m.readTexts(c, words, nil)
 	m.texts.vectors = semantic.ReadVectors(r, len(m.texts.node))
 	m.joinGroups(c)

@@ -46,7 +46,7 @@ var imports = map[string][]string{
 	"score":                  {"catalog", "internal", "run", "suggest/semantic"},
 	"suggest":                {"catalog", "episodic", "graph", "internal", "suggest/learn", "suggest/semantic", "spectral"},
 	"suggest/evaluate":       {"catalog", "episodic", "internal", "suggest", "suggest/semantic"},
-	"suggest/mine":           {"catalog", "episodic", "internal", "score", "suggest/learn", "suggest/semantic"},
+	"suggest/mine":           {"catalog", "episodic", "internal", "score", "suggest", "suggest/semantic"},
 	"live":                   {"catalog", "episodic", "suggest/evaluate", "internal", "suggest/mine", "score", "suggest/semantic", "storage", "suggest"},
 	"ingest/report":          {"catalog", "episodic", "suggest/evaluate", "ingest", "suggest"},
 	"live/record":            {"catalog", "episodic", "ingest", "live", "run", "storage", "suggest"},

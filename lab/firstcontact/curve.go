@@ -67,12 +67,12 @@ type curveSum struct {
 
 func (c *curveSum) add(r *evaluate.Report) {
 	for m, metric := range curveMetrics {
-		x, ok := r.Value(metric.question, metric.metric)
-		if !ok {
+		i := slices.IndexFunc(r.Rows, func(x evaluate.Row) bool { return x.Question == metric.question && x.Metric == metric.metric })
+		if i < 0 {
 			continue
 		}
 		c.n[m]++
-		c.value[m] += x
+		c.value[m] += r.Rows[i].Value
 		if c.base[m] == nil {
 			c.base[m] = map[string]float64{}
 		}

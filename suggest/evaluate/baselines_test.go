@@ -7,9 +7,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	sample "waymark/cmd/waymark/sampledata"
-	"waymark/suggest"
 )
 
 func tasks(examples ...Example) (list []*task) {
@@ -29,49 +26,6 @@ func next(t testing.TB, all []Predictor, name, intent string, context ...string)
 		ids[i] = c.ID
 	}
 	return strings.Join(ids, " ")
-}
-
-// bundled is the history that comes with the program, the latest share held out.
-func bundled(t testing.TB, share float64) *Data {
-	d := &Data{Name: "sample"}
-	var err error
-	d.Tools, err = sample.Tools()
-	require.NoError(t, err)
-	d.Capabilities, err = sample.Capabilities()
-	require.NoError(t, err)
-	for i := range d.Tools {
-		require.NoError(t, d.Tools[i].Normalise())
-	}
-	for i := range d.Capabilities {
-		require.NoError(t, d.Capabilities[i].Normalise())
-	}
-	episodes, err := sample.Episodes()
-	require.NoError(t, err)
-	for i := range episodes {
-		require.NoError(t, episodes[i].Normalise())
-	}
-	d.Examples, err = HoldOut(episodes, share)
-	require.NoError(t, err)
-	return d
-}
-
-// On the bundled history, whose tasks follow fixed ways, knowing the step before is worth far more
-// than popularity, and the engine finds most of what comes next.
-func TestOwnHistory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
-	r, err := Evaluate(t.Context(), bundled(t, 0.03), Suggester(suggest.ProfileSeed, suggest.MeasureOptions{}), Options{Profile: "seed"})
-	require.NoError(t, err)
-	popularity := r.Baselines["popularity"]["mrr"]
-	assert.Greater(t, r.Baselines["markov1"]["mrr"], popularity+0.2)
-	assert.Greater(t, value(t, r, QuestionNext, "hit@5"), 0.7)
-	assert.Greater(t, value(t, r, QuestionNext, "mrr"), popularity)
-	for _, row := range r.Rows {
-		assert.Less(t, row.CI[0], row.CI[1], "%s %s", row.Question, row.Metric)
-		assert.LessOrEqual(t, row.CI[0], row.Value)
-		assert.GreaterOrEqual(t, row.CI[1], row.Value)
-	}
 }
 
 // Parse follows fetch twice, mail once, nothing follows mail: then popularity, and of mail and store the

@@ -78,21 +78,15 @@ func TestCalibrationBand(t *testing.T) {
 
 // A few claims never show that confidence is calibrated; they may well show that it is not.
 func TestCalibrationOfFewClaims(t *testing.T) {
-	claims := func(n int, confidence float64, right bool) (all []Prediction) {
-		for range n {
-			all = append(all, Prediction{confidence, right})
-		}
-		return all
-	}
 	yes, no := true, false
 	for _, tt := range []struct {
 		name   string
 		claims []Prediction
 		want   *bool
 	}{
-		{"right, and too few", claims(LeastClaims-1, 1, true), nil},
-		{"right, and enough", claims(LeastClaims, 1, true), &yes},
-		{"wrong, though few", claims(5, 0.95, false), &no},
+		{"right, and too few", claims(1, LeastClaims-1, 0), nil},
+		{"right, and enough", claims(1, LeastClaims, 0), &yes},
+		{"wrong, though few", claims(0.95, 0, 5), &no},
 	} {
 		assert.Equal(t, tt.want, Calibrate(tt.claims, 1).Calibrated, tt.name)
 	}

@@ -108,18 +108,17 @@ var ErrNothingToTest = errors.New("nothing to test: no test episode has two step
 // Evaluate measures what train makes of the history in d, and the baselines beside it. It stops soon after ctx ends.
 // The report depends on nothing but d, the options and train.
 func Evaluate(ctx context.Context, d *Data, train Trainer, o Options) (*Report, error) {
-	p, r := divide(d, o)
+	asked, folds, r := divide(d, o)
 	if r.TestEpisodes == 0 {
 		return nil, fmt.Errorf("evaluate on %s: %w", d.Name, ErrNothingToTest)
 	}
-	total, tick := 0, func() {}
-	for _, q := range p.questions {
+	var lock sync.Mutex
+	done, total := 0, 0
+	for _, q := range asked {
 		total += len(q.tests)
 	}
-	if o.Progress != nil {
-		var lock sync.Mutex
-		done := 0
-		tick = func() {
+	tick := func() {
+		if o.Progress != nil {
 			lock.Lock()
 			defer lock.Unlock()
 			done++
@@ -127,7 +126,6 @@ func Evaluate(ctx context.Context, d *Data, train Trainer, o Options) (*Report, 
 		}
 	}
 	text := newToolIndex(d.Tools)
-	folds := p.folds()
 	if err := each(ctx, len(folds), func(i int) error {
 		examples := make([]*Example, len(folds[i].history))
 		for j, t := range folds[i].history {
@@ -140,8 +138,8 @@ func Evaluate(ctx context.Context, d *Data, train Trainer, o Options) (*Report, 
 		if !o.judge {
 			predictors = append(predictors, baselines(folds[i].history, text)...)
 		}
-		for at, q := range p.questions {
-			if err := q.ask(ctx, predictors, folds[i].tests[at], tick); err != nil {
+		for _, q := range asked {
+			if err := q.ask(ctx, predictors, folds[i].test, tick); err != nil {
 				return fmt.Errorf("evaluate on %s: %w", d.Name, err)
 			}
 		}
@@ -149,64 +147,66 @@ func Evaluate(ctx context.Context, d *Data, train Trainer, o Options) (*Report, 
 	}); err != nil {
 		return nil, err
 	}
-	for _, q := range p.questions {
+	for _, q := range asked {
 		r.add(q, seed)
 	}
-	r.finish()
 	return r, nil
 }
 
-// part is a history with the questions that are put to what it was turned into.
-type part struct {
-	history   []*task
-	leave     bool // every test is held out in turn
-	questions []*question
+// fold is a history and the test that is asked of what it was turned into; nil: all are.
+type fold struct {
+	history []*task
+	test    *task
 }
 
-// divide splits the examples into history and tests. A task of one step asks no next tool, one without an intent no plan.
-func divide(d *Data, o Options) (*part, *Report) {
-	p, tests := &part{}, []*task(nil)
+// divide splits the examples into history and tests; without a history each test is held out in turn. A task of one step
+// asks no next tool, one without an intent no plan.
+func divide(d *Data, o Options) (asked []*question, folds []fold, r *Report) {
+	var past, tests, steps, intents, both, sessions, needs, strange []*task
 	for i := range d.Examples {
 		if t := newTask(&d.Examples[i]); t.Split == Train {
-			p.history = append(p.history, t)
+			past = append(past, t)
 		} else {
 			tests = append(tests, t)
 		}
 	}
-	r := &Report{Rows: []Row{}, Baselines: map[string]map[string]float64{}, Dataset: d.Name, Profile: o.Profile, TrainEpisodes: len(p.history)}
-	if len(p.history) == 0 {
-		p.leave, p.history, r.LeaveOneOut = true, tests, true
+	r = &Report{
+		Dataset: d.Name, Profile: o.Profile, TrainEpisodes: len(past), LeaveOneOut: len(past) == 0,
+		Rows: []Row{}, Lost: []Row{}, TooFew: []Row{}, Baselines: map[string]map[string]float64{},
 	}
-	var steps, asked, both, sessions, needs, strange []*task
-	for _, t := range tests {
+	for i, t := range tests {
 		if len(t.seq) >= 2 {
 			steps = append(steps, t)
 		}
 		if t.hasIntent() {
-			asked = append(asked, t)
+			intents = append(intents, t)
 		}
 		if len(t.seq) >= 2 || t.hasIntent() {
 			r.TestEpisodes++
+			folds = append(folds, fold{slices.Concat(tests[:i], tests[i+1:]), t})
 		}
 	}
+	if !r.LeaveOneOut {
+		folds = []fold{{history: past}}
+	}
 	if o.judge {
-		steps, asked = evenly(steps, mostAsked), evenly(asked, mostAsked)
+		steps, intents = evenly(steps, mostAsked), evenly(intents, mostAsked)
 	}
 	for _, t := range steps {
 		if t.hasIntent() {
 			both = append(both, t)
 		}
 	}
-	if o.FirstContact && !p.leave {
+	if o.FirstContact && !r.LeaveOneOut {
 		sessions, needs = joined(evenly(steps, mostContact)), ownTexts(d.Tools)
-		strange = append(foreign(), evenly(asked, mostContact)...)
+		strange = append(foreign(), evenly(intents, mostContact)...)
 	}
-	for i, tests := range [][]*task{steps, both, sessions, asked, asked, needs, strange} {
+	for i, tests := range [][]*task{steps, both, sessions, intents, intents, needs, strange} {
 		if len(tests) > 0 {
-			p.questions = append(p.questions, newQuestion(questions[i], tests))
+			asked = append(asked, &question{name: questions[i], tests: tests})
 		}
 	}
-	return p, r
+	return asked, folds, r
 }
 
 // evenly takes at most n tasks, evenly.
@@ -221,40 +221,6 @@ func evenly(tasks []*task, n int) []*task {
 	return taken
 }
 
-// fold is one history and, by question, the tests that are asked of what it was turned into.
-type fold struct {
-	history []*task
-	tests   [][]int
-}
-
-// folds has one fold with all tests or, where each is held out in turn, one for each.
-func (p *part) folds() []*fold {
-	if !p.leave {
-		all := &fold{history: p.history}
-		for _, q := range p.questions {
-			tests := make([]int, len(q.tests))
-			for i := range tests {
-				tests[i] = i
-			}
-			all.tests = append(all.tests, tests)
-		}
-		return []*fold{all}
-	}
-	var folds []*fold
-	for h, out := range p.history {
-		f, asked := &fold{slices.Concat(p.history[:h], p.history[h+1:]), make([][]int, len(p.questions))}, false
-		for k, q := range p.questions {
-			if i := slices.Index(q.tests, out); i >= 0 {
-				f.tests[k], asked = []int{i}, true
-			}
-		}
-		if asked {
-			folds = append(folds, f)
-		}
-	}
-	return folds
-}
-
 // each calls f for 0 … n-1 on all processors until one fails or ctx ends, and returns the error of the smallest number.
 func each(ctx context.Context, n int, f func(i int) error) error {
 	errs := make([]error, n)
@@ -266,13 +232,5 @@ func each(ctx context.Context, n int, f func(i int) error) error {
 			}
 		}
 	})
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(ctx.Err(), cmp.Or(errs...))
 }

@@ -68,8 +68,8 @@ var kinds = map[string]struct {
 	metrics []string
 	ask     func(a asking, t *task) error
 }{
-	QuestionNext:       {[]string{"hit@1", "hit@3", "hit@5", "mrr"}, func(a asking, t *task) error { return askNext(a, t, "") }},
-	QuestionNextIntent: {[]string{"hit@1", "hit@3", "hit@5", "mrr"}, func(a asking, t *task) error { return askNext(a, t, t.Episode.Intent) }},
+	QuestionNext:       {nextMetrics, func(a asking, t *task) error { return askNext(a, t, "") }},
+	QuestionNextIntent: {nextMetrics, func(a asking, t *task) error { return askNext(a, t, t.Episode.Intent) }},
 	QuestionTools:      {[]string{"recall@5", "ndcg@10", "map@10"}, askTools},
 	QuestionDAG:        {[]string{"node_f1", "link_f1", "accuracy"}, askPlan},
 	QuestionSessions:   {[]string{"alone", "joined", "joined_intent"}, askSession},
@@ -77,17 +77,14 @@ var kinds = map[string]struct {
 	QuestionForeign:    {[]string{"seen", "own_kept"}, askForeign},
 }
 
+var nextMetrics = []string{"hit@1", "hit@3", "hit@5", "mrr"}
+
 // question is a kind of question with its tests and the answers of each predictor.
 type question struct {
 	name    string
-	metrics []string
 	tests   []*task
 	lock    sync.Mutex
 	answers []*answers // by predictor
-}
-
-func newQuestion(name string, tests []*task) *question {
-	return &question{name: name, metrics: kinds[name].metrics, tests: tests}
 }
 
 // answers are the values of one predictor's answers, by metric and test, and what first suggestions claimed, by test.
@@ -110,23 +107,26 @@ func (a asking) add(metric string, value float64) {
 	a.samples[metric].Count[a.test]++
 }
 
-// ask puts some of the tests to each predictor. Each test writes its own place.
-func (q *question) ask(ctx context.Context, predictors []Predictor, tests []int, tick func()) error {
+// ask puts the tests, or only one of them, to each predictor. Each test writes its own place.
+func (q *question) ask(ctx context.Context, predictors []Predictor, only *task, tick func()) error {
 	q.lock.Lock()
 	for len(q.answers) < len(predictors) {
 		p := &predictors[len(q.answers)]
 		a := &answers{p.Name, p.simple, map[string]Sample{}, make([][]Prediction, len(q.tests))}
-		for _, m := range q.metrics {
+		for _, m := range kinds[q.name].metrics {
 			a.samples[m] = newSample(len(q.tests))
 		}
 		q.answers = append(q.answers, a)
 	}
 	q.lock.Unlock()
-	return each(ctx, len(tests), func(i int) error {
+	return each(ctx, len(q.tests), func(i int) error {
+		t := q.tests[i]
+		if only != nil && t != only {
+			return nil
+		}
 		defer tick()
-		t := q.tests[tests[i]]
 		for k := range predictors {
-			if err := kinds[q.name].ask(asking{&predictors[k], q.answers[k], tests[i]}, t); err != nil {
+			if err := kinds[q.name].ask(asking{&predictors[k], q.answers[k], i}, t); err != nil {
 				return fmt.Errorf("%s of %q: %w", q.name, t.Episode.ID, err)
 			}
 		}
@@ -134,16 +134,24 @@ func (q *question) ask(ctx context.Context, predictors []Predictor, tests []int,
 	})
 }
 
-// askNext asks for every step of a test but the first.
-func askNext(a asking, t *task, intent string) error {
+// steps asks for every step of a test but the first, after some other tools and the steps before it. note receives the
+// place of the step among the suggestions, 0 where it is none of them.
+func (a asking) steps(t *task, before []string, intent string, note func(rank int, found []Candidate)) error {
 	if a.Next == nil || a.withIntent && intent == "" {
 		return nil
 	}
 	for i := 1; i < len(t.seq); i++ {
-		rank, found, err := a.rank(Question{t.seq[:i:i], intent}, t.seq[i])
+		found, err := a.Next(Question{slices.Concat(before, t.seq[:i]), intent})
 		if err != nil {
 			return err
 		}
+		note(1+slices.IndexFunc(found, func(c Candidate) bool { return c.ID == t.seq[i] }), found)
+	}
+	return nil
+}
+
+func askNext(a asking, t *task, intent string) error {
+	return a.steps(t, nil, intent, func(rank int, found []Candidate) {
 		a.add("hit@1", hit(rank, 1))
 		a.add("hit@3", hit(rank, 3))
 		a.add("hit@5", hit(rank, 5))
@@ -151,14 +159,7 @@ func askNext(a asking, t *task, intent string) error {
 		if len(found) > 0 {
 			a.claims[a.test] = append(a.claims[a.test], Prediction{found[0].Confidence, rank == 1})
 		}
-	}
-	return nil
-}
-
-// rank is the place of a tool among the suggestions, 0 where it is none of them.
-func (p *Predictor) rank(q Question, tool string) (int, []Candidate, error) {
-	found, err := p.Next(q)
-	return 1 + slices.IndexFunc(found, func(c Candidate) bool { return c.ID == tool }), found, err
+	})
 }
 
 func askTools(a asking, t *task) error {
@@ -208,25 +209,14 @@ func joined(tasks []*task) []*task {
 
 // askSession asks for every step of a test with its own context, and with the other task before it.
 func askSession(a asking, t *task) error {
-	if a.Next == nil {
-		return nil
+	note := func(metric string) func(int, []Candidate) {
+		return func(rank int, _ []Candidate) { a.add(metric, hit(rank, 1)) }
 	}
-	for i := 1; i < len(t.seq); i++ {
-		both := slices.Concat(t.before, t.seq[:i])
-		for metric, q := range map[string]Question{
-			"alone": {Context: t.seq[:i:i]}, "joined": {Context: both}, "joined_intent": {both, t.Episode.Intent},
-		} {
-			if q.Intent == "" && (a.withIntent || metric == "joined_intent") {
-				continue
-			}
-			rank, _, err := a.rank(q, t.seq[i])
-			if err != nil {
-				return err
-			}
-			a.add(metric, hit(rank, 1))
-		}
+	err := cmp.Or(a.steps(t, nil, "", note("alone")), a.steps(t, t.before, "", note("joined")))
+	if err == nil && t.hasIntent() {
+		err = a.steps(t, t.before, t.Episode.Intent, note("joined_intent"))
 	}
-	return nil
+	return err
 }
 
 // ownTexts are the names of tools as words, and their first sentences. Tools of equal text are equally right.

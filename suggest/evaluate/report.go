@@ -80,7 +80,7 @@ func (r *Report) add(q *question, seed uint64) {
 		return
 	}
 	mine, others := q.answers[0], q.answers[1:]
-	for _, m := range q.metrics {
+	for _, m := range kinds[q.name].metrics {
 		s := mine.samples[m]
 		row := Row{Question: q.name, Metric: m, Tasks: s.tasks(), Asked: s.values(), Value: s.Mean()}
 		if row.Tasks == 0 {
@@ -112,6 +112,13 @@ func (r *Report) add(q *question, seed uint64) {
 		}
 		row.Verdict = row.verdict()
 		r.Rows = append(r.Rows, row)
+		switch {
+		case !slices.Contains(decisive[q.name], m):
+		case row.Verdict == Behind:
+			r.Lost = append(r.Lost, row)
+		case row.Verdict == tooFew:
+			r.TooFew = append(r.TooFew, row)
+		}
 	}
 	if claims := slices.Concat(mine.claims...); len(claims) > 0 {
 		if r.Confidence == nil {
@@ -133,27 +140,4 @@ func (r Row) verdict() Verdict {
 		return Behind
 	}
 	return even
-}
-
-// Value is that of a row, if there is such a row.
-func (r *Report) Value(question, metric string) (float64, bool) {
-	i := slices.IndexFunc(r.Rows, func(x Row) bool { return x.Question == question && x.Metric == metric })
-	if i < 0 {
-		return 0, false
-	}
-	return r.Rows[i].Value, true
-}
-
-// finish lists the decisive rows that are lost, and those of too few tasks.
-func (r *Report) finish() {
-	r.Lost, r.TooFew = []Row{}, []Row{}
-	for _, x := range r.Rows {
-		switch {
-		case !slices.Contains(decisive[x.Question], x.Metric):
-		case x.Verdict == Behind:
-			r.Lost = append(r.Lost, x)
-		case x.Verdict == tooFew:
-			r.TooFew = append(r.TooFew, x)
-		}
-	}
 }

@@ -8,7 +8,6 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/graph"
-	"waymark/suggest/learn/wiring"
 )
 
 // Counts is a state frozen at one moment: immutable, with the spellings of one tool joined. It shares
@@ -22,7 +21,7 @@ type Counts struct {
 	Graph     *graph.View // weight n(a→b) / (n(a) + κ)
 	Usage     episodic.View[Usage]
 	Rates     *episodic.Rates
-	Wires     episodic.View[[]wiring.Wire] // by node, the wires into it
+	Wires     episodic.View[[]Wire] // by node, the wires into it
 	Past      Episodes
 	Sources   []string              // names, in order of first appearance
 	BySource  episodic.View[uint64] // by source, its episodes
@@ -46,7 +45,7 @@ type shown struct {
 	rows    *graph.Rows
 	limits  []uint8 // by source, as rows count them
 	uses    episodic.List[Usage]
-	wires   episodic.List[[]wiring.Wire]
+	wires   episodic.List[[]Wire]
 
 	touched map[int32]bool // nodes with transitions or uses counted since
 	row     []transition
@@ -128,7 +127,7 @@ func (s *State) show(all bool) {
 	h := &s.shown
 	defer clear(h.touched)
 	if all || h.rows == nil || len(h.touched) > len(s.ids)/8+8 {
-		h.uses, h.wires = episodic.List[Usage]{}, episodic.List[[]wiring.Wire]{}
+		h.uses, h.wires = episodic.List[Usage]{}, episodic.List[[]Wire]{}
 		var edges []graph.Edge
 		for i, as := range h.canon {
 			if as == int32(i) {

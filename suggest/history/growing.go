@@ -6,7 +6,6 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"waymark/episodic"
-	"waymark/suggest/learn/wiring"
 )
 
 // maxGrowing is how many episodes that may still grow are kept whole, the most recently grown ones. [State.Open] brings
@@ -16,8 +15,8 @@ const maxGrowing = 1024
 // grown is an episode that may still grow, and what is counted of it.
 type grown struct {
 	episodic.Grown
-	past   int32           // its place among the past episodes, -1 while it has no step
-	values []wiring.Values // of the steps
+	past   int32    // its place among the past episodes, -1 while it has no step
+	values []Values // of the steps
 }
 
 // newGrowing is an empty set of episodes by id.
@@ -66,8 +65,8 @@ func (s *State) Open(g *episodic.Grown) {
 }
 
 // stripped takes out of a step what is not needed to count later ones, and returns its digests.
-func stripped(step *episodic.Step) wiring.Values {
-	v := wiring.ValuesOf(step.Inputs, step.Outputs)
+func stripped(step *episodic.Step) Values {
+	v := ValuesOf(step.Inputs, step.Outputs)
 	step.Error, step.Shape, step.Inputs, step.Outputs = "", "", nil, nil // the log has them
 	return v
 }

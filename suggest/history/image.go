@@ -16,7 +16,6 @@ import (
 	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/internal/codec"
-	"waymark/suggest/learn/wiring"
 )
 
 // An Image is a state at one moment, to be written. It shares with the state what the state copies
@@ -38,16 +37,16 @@ type counted struct {
 	Evidence []evidence
 	Totals   Totals
 	Memory   *episodic.Image
-	Wires    []byte // a [wiring.Table], which changes in place
+	Wires    []byte // a [Wiring], which changes in place
 	Growing  []int32
-	Values   [][]wiring.Values // of the episodes that may still grow
+	Values   [][]Values // of the episodes that may still grow
 }
 
 // gob numbers types in the order in which a process first encodes them. These come first, so that equal states have equal
 // bytes in every process.
 func init() {
 	enc := gob.NewEncoder(io.Discard)
-	for _, v := range []any{&wiring.Table{}, &counted{Memory: &episodic.Image{}}, &Episode{}} {
+	for _, v := range []any{&Wiring{}, &counted{Memory: &episodic.Image{}}, &Episode{}} {
 		must(enc.Encode(v))
 	}
 }

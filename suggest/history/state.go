@@ -11,7 +11,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/suggest/learn/wiring"
 )
 
 // State is everything counted so far. It has one owner and no lock. The methods fold events in the
@@ -35,7 +34,7 @@ type State struct {
 	sources sourceTable
 	totals  Totals
 	growing *lru.Cache[string, *grown]
-	wires   *wiring.Table
+	wires   *Wiring
 
 	shown shown
 }
@@ -144,7 +143,7 @@ func NewState() *State {
 		index: new(sync.Map), gone: map[int32]bool{},
 		tools: map[string]*Schemas{}, caps: map[string]catalog.Capability{},
 		memory: episodic.NewMemory(), sources: sourceTable{source: map[string]int32{}}, growing: newGrowing(),
-		wires: &wiring.Table{}, shown: shown{scratch: new(sync.Pool), touched: map[int32]bool{}},
+		wires: &Wiring{}, shown: shown{scratch: new(sync.Pool), touched: map[int32]bool{}},
 	}
 }
 
@@ -238,10 +237,10 @@ func (s *State) Resolve(spelling string) (string, error) {
 func (s *State) Record(e *episodic.Episode) {
 	r := recording{e, s.sourceOf(e), s.nodesOf(e), map[pair]bool{}}
 	order, before, at := e.Order(), e.Before(), s.begin(e, r.source)
-	values, limited := make([]wiring.Values, len(e.Steps)), false
+	values, limited := make([]Values, len(e.Steps)), false
 	for _, x := range order {
 		limited = s.observe(&r, x, before[x]) || limited
-		values[x] = wiring.ValuesOf(e.Steps[x].Inputs, e.Steps[x].Outputs)
+		values[x] = ValuesOf(e.Steps[x].Inputs, e.Steps[x].Outputs)
 		s.observeCall(at, x, r.nodes, values, before)
 	}
 	if len(order) > 0 {

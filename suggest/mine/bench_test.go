@@ -12,7 +12,7 @@ func BenchmarkPatterns(b *testing.B) {
 		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {
 			r := rand.New(rand.NewPCG(1, 1))
 			ps := plant(r, 100, 1000)
-			ts := of(history(r, n, 1000, ps, noisy{.2, .05, .02, .3}))
+			ts := of(planting(r, n, 1000, ps, noisy{.2, .05, .02, .3}))
 			b.ReportAllocs()
 			var res Result
 			for b.Loop() {

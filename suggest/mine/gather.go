@@ -1,70 +1,21 @@
 package mine
 
 import (
-	"iter"
 	"maps"
 	"slices"
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/suggest/learn/wiring"
+	"waymark/suggest/history"
 )
-
-// numbers numbers values in order of first appearance.
-type numbers[K comparable] map[K]int32
-
-func (n numbers[K]) of(k K) int32 {
-	i, ok := n[k]
-	if !ok {
-		i = int32(len(n))
-		n[k] = i
-	}
-	return i
-}
-
-// Tasks makes tasks of the newest episodes. tools are the ids by number, sorted, so that it does not matter which was met
-// first. A call of what stands apart is in no pattern, and nothing leads through it. An episode without a session is a
-// witness by itself.
-func Tasks(episodes iter.Seq2[*episodic.Episode, error], apart map[string]bool, newest int) (tasks []Task, tools []string, err error) {
-	sessions, number := numbers[[3]string]{}, numbers[string]{}
-	for e, err := range episodes {
-		if err != nil {
-			return nil, nil, err
-		}
-		witness := [3]string{e.Source, e.Session}
-		if e.Session == "" {
-			witness[2] = e.ID
-		}
-		tasks = append(tasks, Of(e, sessions.of(witness), func(tool string) int32 {
-			if apart[tool] {
-				return Apart
-			}
-			return number.of(tool)
-		}))
-		if len(tasks) >= 2*newest {
-			tasks = slices.Clone(tasks[newest:])
-		}
-	}
-	tasks = tasks[max(0, len(tasks)-newest):]
-	tools = slices.Sorted(maps.Keys(number))
-	to := make([]int32, len(tools))
-	for i, id := range tools {
-		to[number[id]] = int32(i)
-	}
-	for _, t := range tasks {
-		for i, n := range t.Tools {
-			t.Tools[i] = to[n]
-		}
-	}
-	return tasks, tools, nil
-}
 
 // gathered is a history as mining sees it.
 type gathered struct {
-	tools   []string // by number, sorted
-	tasks   []Task
-	calls   int
-	success []tally // by tool: of tasks that call it
+	tools    []string // by number, sorted, so that it does not matter which was met first
+	tasks    []Task
+	sessions int
+	calls    int
+	success  []tally // by tool: of tasks that call it
 }
 
 // tally counts known outcomes.
@@ -80,23 +31,59 @@ func (t *tally) add(o episodic.Outcome) {
 	}
 }
 
-// gather reads the newest episodes. Calls of capabilities stand apart.
+// numbered returns the number of a value: values are numbered in order of first appearance.
+func numbered[K comparable](numbers map[K]int32, k K) int32 {
+	if _, ok := numbers[k]; !ok {
+		numbers[k] = int32(len(numbers))
+	}
+	return numbers[k]
+}
+
+// gather reads the newest episodes. A call of a capability is in no pattern, and nothing leads through it. An episode
+// without a session is a witness by itself.
 func gather(h History, newest int) (*gathered, error) {
-	apart := map[string]bool{}
+	g, apart := &gathered{}, map[string]bool{}
 	for _, c := range h.Capabilities {
 		apart[c.ID] = true
 	}
-	tasks, tools, err := Tasks(h.Episodes(), apart, newest)
-	if err != nil {
-		return nil, err
+	sessions, number := map[[3]string]int32{}, map[string]int32{}
+	for e, err := range h.Episodes() {
+		if err != nil {
+			return nil, err
+		}
+		witness := [3]string{e.Source, e.Session}
+		if e.Session == "" {
+			witness[2] = e.ID
+		}
+		g.tasks = append(g.tasks, Of(e, numbered(sessions, witness), func(tool string) int32 {
+			if apart[tool] {
+				return Apart
+			}
+			return numbered(number, tool)
+		}))
+		if len(g.tasks) >= 2*newest {
+			g.tasks = slices.Clone(g.tasks[newest:])
+		}
 	}
-	g := &gathered{tools: tools, tasks: tasks, success: make([]tally, len(tools))}
+	g.tasks = g.tasks[max(0, len(g.tasks)-newest):]
+	g.tools = slices.Sorted(maps.Keys(number))
+	g.success = make([]tally, len(g.tools))
+	to := make([]int32, len(g.tools))
+	for i, id := range g.tools {
+		to[number[id]] = int32(i)
+	}
+	met := map[int32]bool{}
 	for _, t := range g.tasks {
+		met[t.Session] = true
 		g.calls += len(t.Tools)
+		for i, n := range t.Tools {
+			t.Tools[i] = to[n]
+		}
 		for _, tool := range slices.Compact(slices.Sorted(slices.Values(t.Tools))) {
 			g.success[tool].add(t.Outcome)
 		}
 	}
+	g.sessions = len(met)
 	return g, nil
 }
 
@@ -109,7 +96,7 @@ type draft struct {
 	examples []string        // their ids, the newest last
 
 	inputs []inputs // of each call
-	wires  wiring.Table
+	wires  history.Wiring
 }
 
 func (g *gathered) draft(p *Pattern, h History) *draft {

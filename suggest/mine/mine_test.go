@@ -188,9 +188,9 @@ type noisy struct {
 	pure    float64 // share of the tasks that are nothing but noise
 }
 
-// history is n tasks, a third with dependencies, the others in the order in which they happened to be
+// planting is n tasks, a third with dependencies, the others in the order in which they happened to be
 // done.
-func history(r *rand.Rand, n, tools int, ps []planted, with noisy) (es []episodic.Episode) {
+func planting(r *rand.Rand, n, tools int, ps []planted, with noisy) (es []episodic.Episode) {
 	for i := range n {
 		e := episodic.Episode{ID: fmt.Sprint("e", i), Session: fmt.Sprint("s", i/2)}
 		linked := i%3 == 0
@@ -301,7 +301,7 @@ func TestPlantedPatternsAreFound(t *testing.T) {
 	for seed := range uint64(rounds) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		ps := plant(r, 10, 80)
-		res := Patterns(of(history(r, 1500, 80, ps, noisy{.2, .08, .02, .33})), 80, Options{})
+		res := Patterns(of(planting(r, 1500, 80, ps, noisy{.2, .08, .02, .33})), 80, Options{})
 		re, pr := graded(res, ps)
 		t.Logf("recall %.2f, precision %.2f of %d patterns", re, pr, len(res.Patterns))
 		recall, precision = recall+re/rounds, precision+pr/rounds
@@ -316,7 +316,7 @@ func TestNoiseHasNoPatterns(t *testing.T) {
 	total := 0
 	for seed := range uint64(3) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		total += len(Patterns(of(history(r, 1000, 60, nil, noisy{pure: 1})), 60, Options{}).Patterns)
+		total += len(Patterns(of(planting(r, 1000, 60, nil, noisy{pure: 1})), 60, Options{}).Patterns)
 	}
 	assert.LessOrEqual(t, total, 5, "the test of chance expects at most one a size")
 }
@@ -324,7 +324,7 @@ func TestNoiseHasNoPatterns(t *testing.T) {
 // The order in which tasks come changes nothing but their numbers.
 func TestOrderOfTasksDoesNotMatter(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
-	ts := of(history(r, 600, 60, plant(r, 8, 60), noisy{.3, .1, .05, .3}))
+	ts := of(planting(r, 600, 60, plant(r, 8, 60), noisy{.3, .1, .05, .3}))
 	want := Patterns(ts, 60, Options{})
 	require.NotEmpty(t, want.Patterns)
 	for range 2 {
@@ -349,7 +349,7 @@ func TestOrderOfTasksDoesNotMatter(t *testing.T) {
 func TestWorkIsBounded(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	ps := plant(r, 6, 40)
-	ts := of(history(r, 800, 40, ps, noisy{.2, .05, .02, .3}))
+	ts := of(planting(r, 800, 40, ps, noisy{.2, .05, .02, .3}))
 	all := Patterns(ts, 40, Options{})
 	require.False(t, all.Partial)
 	cut := Patterns(ts, 40, Options{Work: 2000})

@@ -1,7 +1,5 @@
 package mine
 
-import "math/bits"
-
 // MostCalls is the largest pattern: what comes before a call of it fits a byte.
 const MostCalls = 8
 
@@ -31,9 +29,11 @@ func consensus(occurred map[order]int, k int) (o order, n int) {
 	all := 0
 	for seen, times := range occurred {
 		all += times
-		for b, before := range seen {
-			for ; before != 0; before &= before - 1 {
-				count[b][bits.TrailingZeros8(before)] += times
+		for b := range k {
+			for a := range k {
+				if seen.has(a, b) {
+					count[b][a] += times
+				}
 			}
 		}
 	}

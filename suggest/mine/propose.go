@@ -115,17 +115,14 @@ func Propose(h History, o Options) (Report, error) {
 		return Report{}, ErrStopped
 	}
 	r := Report{
-		Asked: Asked{o.Support, o.Sessions, o.Least, o.Most}, Episodes: len(g.tasks),
+		Asked: Asked{o.Support, o.Sessions, o.Least, o.Most}, Episodes: len(g.tasks), Sessions: g.sessions,
 		Patterns: len(found.Patterns), Partial: found.Partial,
 	}
-	sessions := map[int32]bool{}
 	for _, t := range g.tasks {
-		sessions[t.Session] = true
 		if len(t.Tools) >= o.Least {
 			r.Long++
 		}
 	}
-	r.Sessions = len(sessions)
 	drafts := make([]*draft, len(found.Patterns))
 	for i := range drafts {
 		drafts[i] = g.draft(&found.Patterns[i], h)

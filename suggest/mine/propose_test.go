@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -198,23 +197,6 @@ bands: [{verdict: yes_please, at_least: 9}, {verdict: no_thanks, fails: true}]
 		require.NoError(t, err)
 		_, err = Propose(triage(t).history(), Options{Rubric: bad})
 		assert.ErrorContains(t, err, problem)
-	}
-}
-
-// The order in which episodes were recorded changes examples and nothing else.
-func TestOrderDoesNotMatter(t *testing.T) {
-	w := triage(t)
-	want, err := Propose(w.history(), Options{})
-	require.NoError(t, err)
-	r := rand.New(rand.NewPCG(1, 1))
-	for range 5 {
-		r.Shuffle(len(w.episodes), func(i, j int) { w.episodes[i], w.episodes[j] = w.episodes[j], w.episodes[i] })
-		got, err := Propose(w.history(), Options{})
-		require.NoError(t, err)
-		for i := range got.Proposals {
-			got.Proposals[i].Evidence.Examples = want.Proposals[i].Evidence.Examples
-		}
-		require.Equal(t, want, got)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/suggest/learn/wiring"
+	"waymark/suggest/history"
 )
 
 // inputs are the arguments with which one call of a pattern was made, as far as digests tell: of an argument without one,
@@ -24,7 +24,7 @@ type inputs struct {
 // a value comes from where it stands first, be it an argument or a result of a call before. All occurrences are observed as
 // one episode, in which nothing counts as chance: arguments that rarely change share their parameter all the same.
 func (d *draft) observe(steps []*episodic.Step) {
-	var before []wiring.Call
+	var before []history.Call
 	for i, s := range steps {
 		names := map[string]bool{}
 		for path := range s.Inputs {
@@ -41,11 +41,11 @@ func (d *draft) observe(steps []*episodic.Step) {
 				d.inputs[i].several[path]++
 			}
 		}
-		v := wiring.ValuesOf(s.Inputs, s.Outputs)
-		d.wires.Observe(0, int32(i), &wiring.Values{In: v.In}, slices.DeleteFunc(slices.Clone(before), func(c wiring.Call) bool {
+		v := history.ValuesOf(s.Inputs, s.Outputs)
+		d.wires.Observe(0, int32(i), &history.Values{In: v.In}, slices.DeleteFunc(slices.Clone(before), func(c history.Call) bool {
 			return int(c.Tool) < len(steps) && !d.pattern.order.has(int(c.Tool), i)
 		}))
-		before = append(before, wiring.Call{Tool: int32(len(steps) + i), Values: &wiring.Values{Out: v.In}}, wiring.Call{Tool: int32(i), Values: &wiring.Values{Out: v.Out}})
+		before = append(before, history.Call{Tool: int32(len(steps) + i), Values: &history.Values{Out: v.In}}, history.Call{Tool: int32(i), Values: &history.Values{Out: v.Out}})
 	}
 }
 
@@ -84,7 +84,7 @@ func (d *draft) wire() *arguments {
 }
 
 // argument says where the value of an argument comes from: where it mostly did, else from a parameter.
-func (w *arguments) argument(i int, name string, wires []wiring.Wire) json.RawMessage {
+func (w *arguments) argument(i int, name string, wires []history.Wire) json.RawMessage {
 	for _, x := range wires {
 		to, path, ok := x.Reference()
 		if !ok || to != name || 2*x.Count <= x.Of {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"waymark/internal/numeric"
-	"waymark/suggest/learn/decode"
+	"waymark/suggest/learn"
 )
 
 // The tools of a plan are put in order and linked by two models of trees over pairs of tools a, b: whether a comes before
@@ -230,22 +230,22 @@ func (p *planner) arrange(h *History, r *request, tools []int32, chance map[int3
 			}
 		}
 	}
-	var chosen []decode.Link
+	var chosen []learn.Link
 	if h.chains {
-		order := decode.Path(w, n)
+		order := learn.Path(w, n)
 		for i := 1; i < n; i++ {
-			chosen = append(chosen, decode.Link{A: order[i-1], B: order[i]})
+			chosen = append(chosen, learn.Link{A: order[i-1], B: order[i]})
 		}
 	} else {
 		planned := 0.0
 		for _, t := range tools {
 			planned += chance[t]
 		}
-		chosen = decode.Links(w, n, min(1, max(.1, planned/max(total, planned, 1e-9))))
-		chosen = slices.DeleteFunc(chosen, func(l decode.Link) bool { return l.P < leastLink })
+		chosen = learn.Links(w, n, min(1, max(.1, planned/max(total, planned, 1e-9))))
+		chosen = slices.DeleteFunc(chosen, func(l learn.Link) bool { return l.P < leastLink })
 	}
 	at, steps := make([]int32, n), make([]Step, n)
-	for i, k := range decode.Order(chosen, n) {
+	for i, k := range learn.Order(chosen, n) {
 		at[k] = int32(i)
 		steps[i] = Step{Tool: tools[sorted[k]], Chance: chance[tools[sorted[k]]]}
 	}

@@ -6,10 +6,8 @@ import (
 	"slices"
 
 	"waymark/internal/numeric"
-	"waymark/suggest/learn/calibrate"
+	"waymark/suggest/learn"
 	"waymark/suggest/learn/labels"
-	"waymark/suggest/learn/logit"
-	"waymark/suggest/learn/trees"
 )
 
 // Options of a fit.
@@ -113,7 +111,7 @@ func (f *Fitted) On(texts *Texts, tasks []*Task, stop func() bool) *Model {
 // Prior is what answers while nothing is fitted: the reference, and chances that are only guessed.
 func Prior() *Fitted {
 	unfitted := func(from start) ranker {
-		return ranker{start: from, trees: &trees.Model{}, curves: [2]*calibrate.Curve{{}, {}}}
+		return ranker{start: from, trees: &learn.Trees{}, curves: [2]*learn.Curve{{}, {}}}
 	}
 	f := &Fitted{find: unfitted(priorFind), needs: unfitted(priorNext), next: unfitted(priorNext), planner: newPlanner()}
 	f.needs.start.recalls = true
@@ -133,14 +131,14 @@ const fewQuestions = 2_500
 // ranker gives a row of the table its log-odds: the calibrated reference and what trees add to it.
 type ranker struct {
 	start start
-	trees *trees.Model
+	trees *learn.Trees
 
 	// familiar is how like the nearest past request of a tenth of the recorded requests is at most, 0 where that does not matter.
 	// Of a request that is less like any, trees know little: they count by (likeness/familiar)².
 	familiar float64
 
-	sure   *logit.Model        // of what a request asks for: the chance of a tool; nil: by its score
-	curves [2]*calibrate.Curve // from claimed chances to those that held; for what comes next with a request a second one
+	sure   *learn.Logit    // of what a request asks for: the chance of a tool; nil: by its score
+	curves [2]*learn.Curve // from claimed chances to those that held; for what comes next with a request a second one
 }
 
 // begin calibrates the start and lets the trees go on from it.
@@ -182,28 +180,28 @@ func (r *ranker) fitHalves(x *examples, from start, stop func() bool) (halves [2
 	if x.Questions != nil {
 		r.familiarise(x)
 	}
-	var claims []calibrate.Prediction
-	var whole trees.Options
+	var claims []learn.Prediction
+	var whole learn.TreeOptions
 	for h := range halves {
 		part := &ranker{start: r.start, familiar: r.familiar}
 		held := x.which(func(i int) bool { return x.folds[i]%2 == h })
-		if part.trees = trees.FitHeld(&x.Rows, held, trees.Options{}, stop); part.trees == nil {
+		if part.trees = learn.FitTrees(&x.Rows, held, learn.TreeOptions{}, stop); part.trees == nil {
 			return halves, false
 		}
 		if x.Questions == nil {
 			own := part.claims(x, held)[0]
-			part.curves[0] = calibrate.Fit(own)
+			part.curves[0] = learn.FitCurve(own)
 			claims = append(claims, own...)
 		}
 		halves[h] = part
 		whole.Trees += (part.trees.Len() + 1) / 2
 	}
-	r.curves, r.trees = [2]*calibrate.Curve{calibrate.Fit(claims), {}}, &trees.Model{}
+	r.curves, r.trees = [2]*learn.Curve{learn.FitCurve(claims), {}}, &learn.Trees{}
 	if x.Questions != nil {
 		r.fitSure(x, halves)
 	}
 	if whole.Trees > 0 {
-		r.trees = trees.Fit(&x.Rows, whole, stop)
+		r.trees = learn.FitTrees(&x.Rows, nil, whole, stop)
 	}
 	return halves, r.trees != nil
 }
@@ -211,17 +209,17 @@ func (r *ranker) fitHalves(x *examples, from start, stop func() bool) (halves [2
 // fit fits the ranker of what comes next.
 func (r *ranker) fit(x *examples, stop func() bool) bool {
 	r.begin(x, priorNext)
-	var o trees.Options
+	var o learn.TreeOptions
 	held := x.which(func(i int) bool { return x.folds[i] == 0 }) // the number of trees is chosen on one fold
-	r.trees = trees.FitHeld(&x.Rows, held, o, stop)
+	r.trees = learn.FitTrees(&x.Rows, held, o, stop)
 	if r.trees == nil {
 		return false
 	}
 	claims := r.claims(x, held)
-	r.curves[0], r.curves[1] = calibrate.Fit(claims[0]), calibrate.Fit(claims[1])
+	r.curves[0], r.curves[1] = learn.FitCurve(claims[0]), learn.FitCurve(claims[1])
 	few := len(x.folds) < fewQuestions
 	if o.Trees = r.trees.Len(); few && o.Trees > 0 {
-		r.trees = trees.Fit(&x.Rows, o, stop)
+		r.trees = learn.FitTrees(&x.Rows, nil, o, stop)
 	}
 	return r.trees != nil
 }
@@ -230,19 +228,19 @@ func (r *ranker) fit(x *examples, stop func() bool) bool {
 const leastClaim = .01
 
 // claims are the chances that the ranker gives to what was held out, and what became of them.
-func (r *ranker) claims(x *examples, held []bool) (claims [2][]calibrate.Prediction) {
+func (r *ranker) claims(x *examples, held []bool) (claims [2][]learn.Prediction) {
 	for i, held := range held {
 		switch {
 		case !held || x.kinds[i] == cold:
 		case x.Questions == nil:
 			if p := Chance(r.score(x.row(i))); p >= leastClaim {
-				claims[0] = append(claims[0], calibrate.Prediction{P: p, Right: x.Right[i] > 0})
+				claims[0] = append(claims[0], learn.Prediction{P: p, Right: x.Right[i] > 0})
 			}
 		case x.kinds[i] == recorded:
 			list, sum := r.ordered(x, i)
 			first := list[0].Tool
 			k := int(x.row(int(first))[HasRequest])
-			claims[k] = append(claims[k], calibrate.Prediction{P: 1 / sum, Right: x.Right[first] > 0})
+			claims[k] = append(claims[k], learn.Prediction{P: 1 / sum, Right: x.Right[first] > 0})
 		}
 	}
 	return claims
@@ -328,7 +326,7 @@ type Answer struct {
 	Chances []float64 // calibrated, falling
 	sequel  bool      // one of the tools comes next; otherwise each has a chance of its own
 	claim   float64   // of a sequel, the uncalibrated chance of the likeliest
-	curve   *calibrate.Curve
+	curve   *learn.Curve
 	ranker  *ranker
 	slope   float64 // of the reference
 	finder  *ranker // of a plan, that of its row Found, if it starts from that
@@ -397,7 +395,7 @@ func (a *Answer) chances() {
 // was fitted would look at.
 func (m *Model) Reference(s Situation) *Answer {
 	s.all = true
-	return m.ask(s, &ranker{start: start{slope: 1, by: Reference}, trees: &trees.Model{}, curves: [2]*calibrate.Curve{{}, {}}})
+	return m.ask(s, &ranker{start: start{slope: 1, by: Reference}, trees: &learn.Trees{}, curves: [2]*learn.Curve{{}, {}}})
 }
 
 // Find ranks the tools that a request asks for by themselves. The context, if any, only says what is near.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"waymark/internal/numeric"
-	"waymark/suggest/learn/trees"
+	"waymark/suggest/learn"
 	"waymark/suggest/semantic"
 )
 
@@ -78,7 +78,7 @@ type exam struct {
 
 // examples are rows and the kinds of their questions.
 type examples struct {
-	trees.Rows
+	learn.Rows
 	times []float32 // by row, how many rows it stands for
 	kinds []kind    // by row where there are no questions, else by question
 	folds []int     // likewise

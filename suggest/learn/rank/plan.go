@@ -4,8 +4,7 @@ import (
 	"slices"
 
 	"waymark/internal/numeric"
-	"waymark/suggest/learn/calibrate"
-	"waymark/suggest/learn/trees"
+	"waymark/suggest/learn"
 )
 
 // Plan is what a task for a request needs.
@@ -19,15 +18,15 @@ type Plan struct {
 // planner chooses the tools of plans and puts them in order.
 type planner struct {
 	worth, complete, before, link judge
-	sure                          *calibrate.Curve // of completeness
-	familiar                      float64          // as of a ranker: trees know little of a request that is less like any
+	sure                          *learn.Curve // of completeness
+	familiar                      float64      // as of a ranker: trees know little of a request that is less like any
 }
 
 // newPlanner returns one without trees: what each judge starts from decides.
 func newPlanner() *planner {
-	p := &planner{sure: &calibrate.Curve{}}
+	p := &planner{sure: &learn.Curve{}}
 	for i, start := range [...]int{setExpected, setHas, pairOrder, pairLinked} {
-		*p.judges()[i] = judge{&trees.Model{}, start}
+		*p.judges()[i] = judge{&learn.Trees{}, start}
 	}
 	return p
 }
@@ -38,7 +37,7 @@ func (p *planner) judges() [4]*judge {
 
 // judge gives a row its chance: trees on top of the log-odds that one feature is.
 type judge struct {
-	trees *trees.Model
+	trees *learn.Trees
 	start int
 }
 
@@ -47,7 +46,7 @@ func (j *judge) chance(row []float32) float64 { return Chance(j.score(row)) }
 
 // cases are rows for a judge; held are those that its number of trees is chosen on.
 type cases struct {
-	trees.Rows
+	learn.Rows
 	held []bool
 }
 
@@ -61,10 +60,10 @@ func (c *cases) append(o *cases) {
 }
 
 // setTrees and pairTrees are the options of the judges, chosen on folds of train parts.
-var setTrees, pairTrees = trees.Options{Depth: 4, Trees: 150, LeafWeight: 3}, trees.Options{Depth: 4, Trees: 80, LeafWeight: 10}
+var setTrees, pairTrees = learn.TreeOptions{Depth: 4, Trees: 150, LeafWeight: 3}, learn.TreeOptions{Depth: 4, Trees: 80, LeafWeight: 10}
 
 // fit chooses the number of trees on what is held, then fits all. It returns false soon after stop returns true.
-func (j *judge) fit(c *cases, o trees.Options, stop func() bool) bool {
+func (j *judge) fit(c *cases, o learn.TreeOptions, stop func() bool) bool {
 	c.Features = len(c.Values) / max(1, c.Len())
 	c.Margin = make([]float32, c.Len())
 	for i := range c.Margin {
@@ -73,11 +72,11 @@ func (j *judge) fit(c *cases, o trees.Options, stop func() bool) bool {
 	if c.Len() == 0 {
 		return true
 	}
-	if j.trees = trees.FitHeld(&c.Rows, c.held, o, stop); j.trees == nil {
+	if j.trees = learn.FitTrees(&c.Rows, c.held, o, stop); j.trees == nil {
 		return false
 	}
 	if o.Trees = j.trees.Len(); o.Trees > 0 {
-		j.trees = trees.Fit(&c.Rows, o, stop)
+		j.trees = learn.FitTrees(&c.Rows, nil, o, stop)
 	}
 	return j.trees != nil
 }
@@ -120,14 +119,14 @@ func (m *Model) fitPlans(exams []exam, finders, halves [2]*ranker, pairs [2]*cas
 		return false
 	}
 	p.familiar = m.find.familiar
-	var claims []calibrate.Prediction
+	var claims []learn.Prediction
 	for i, x := range examples {
 		if k := p.best(x.sets); k >= 0 && exams[i].held() {
 			s := x.sets[k]
-			claims = append(claims, calibrate.Prediction{P: p.complete.chance(s.row), Right: overlap(x.right, s.tools) == float64(len(x.right))})
+			claims = append(claims, learn.Prediction{P: p.complete.chance(s.row), Right: overlap(x.right, s.tools) == float64(len(x.right))})
 		}
 	}
-	p.sure = calibrate.Fit(claims)
+	p.sure = learn.FitCurve(claims)
 	return p.before.fit(pairs[0], pairTrees, o.Stop) && p.link.fit(pairs[1], pairTrees, o.Stop)
 }
 

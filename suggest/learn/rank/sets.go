@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"waymark/internal/numeric"
-	"waymark/suggest/learn/decode"
+	"waymark/suggest/learn"
 	"waymark/suggest/semantic"
 )
 
@@ -213,7 +213,7 @@ func (d *draft) choose() []toolSet {
 	for i, c := range d.likely {
 		p[i] = c.Score
 	}
-	expected, _ := decode.Size(p, longestPlan)
+	expected, _ := learn.Size(p, longestPlan)
 	if whole := slices.IndexFunc(d.likely, func(c Ranked) bool { return d.request.isName(c.Tool) }); whole >= 0 {
 		tool := d.likely[whole].Tool
 		d.consider(d.planned(append([]int32{tool}, d.texts.closure[tool]...)))

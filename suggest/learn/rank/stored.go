@@ -2,9 +2,7 @@ package rank
 
 import (
 	"waymark/internal/codec"
-	"waymark/suggest/learn/calibrate"
-	"waymark/suggest/learn/logit"
-	"waymark/suggest/learn/trees"
+	"waymark/suggest/learn"
 )
 
 // Write writes what was fitted for [ReadFitted].
@@ -34,17 +32,17 @@ func ReadFitted(r *codec.Reader) *Fitted {
 	for _, k := range []*ranker{&f.find, &f.needs, &f.next} {
 		k.start = start{bias: r.Float(), slope: r.Float(), by: Row(min(r.Uint(), uint64(rows)-1))}
 		k.familiar = r.Float()
-		k.trees = trees.Read(r, int(rows))
+		k.trees = learn.ReadTrees(r, int(rows))
 		if r.Bool() {
-			k.sure = logit.Read(r, sureFeatures)
+			k.sure = learn.ReadLogit(r, sureFeatures)
 		}
-		k.curves[0], k.curves[1] = calibrate.Read(r), calibrate.Read(r)
+		k.curves[0], k.curves[1] = learn.ReadCurve(r), learn.ReadCurve(r)
 	}
 	f.planner = newPlanner()
 	for i, j := range f.planner.judges() {
-		j.trees = trees.Read(r, [...]int{setFeatures, setFeatures, pairFeatures, pairFeatures}[i])
+		j.trees = learn.ReadTrees(r, [...]int{setFeatures, setFeatures, pairFeatures, pairFeatures}[i])
 	}
-	f.planner.sure = calibrate.Read(r)
+	f.planner.sure = learn.ReadCurve(r)
 	f.planner.familiar = f.find.familiar
 	return f
 }

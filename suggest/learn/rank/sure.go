@@ -2,8 +2,7 @@ package rank
 
 import (
 	"waymark/internal/numeric"
-	"waymark/suggest/learn/calibrate"
-	"waymark/suggest/learn/logit"
+	"waymark/suggest/learn"
 )
 
 // A ranker compares tools within a question, so its scores do not say whether any of them fits. That is learned from
@@ -18,7 +17,7 @@ const (
 
 // surePrior is the regression where nothing is held out: about what histories of hundreds of tasks teach. The slope
 // of the best text is negative since the score counts that text already.
-var surePrior = logit.Model{Bias: -1, Slope: []float64{.8, 1.3, -5}, Mean: make([]float64, sureFeatures)}
+var surePrior = learn.Logit{Bias: -1, Slope: []float64{.8, 1.3, -5}, Mean: make([]float64, sureFeatures)}
 
 // surePlaces are the places of a question that are learned from. Where few kinds of requests come again and again the
 // first places are all right; the last ones say what is not.
@@ -32,7 +31,7 @@ func claim(score float64, row []float32) []float64 {
 // fitSure fits the chance of tools of questions, each as the ranker of the other half of the tasks sees it and by the weight of
 // its kind, and its calibration.
 func (r *ranker) fitSure(x *examples, halves [2]*ranker) {
-	var cases []logit.Case
+	var cases []learn.Case
 	var others float64
 	var foreigners []int
 	for q, fold := range x.folds {
@@ -51,25 +50,25 @@ func (r *ranker) fitSure(x *examples, halves [2]*ranker) {
 			}
 			i := int(list[at].Tool)
 			z := claim(list[at].Score, x.row(i))
-			cases = append(cases, logit.Case{X: z, Y: float64(x.Right[i]), Weight: float64(x.Weight[q]), Z: surePrior.Z(z)})
+			cases = append(cases, learn.Case{X: z, Y: float64(x.Right[i]), Weight: float64(x.Weight[q]), Z: surePrior.Z(z)})
 		}
 	}
 	for _, i := range foreigners {
 		cases[i].Weight = sureForeign * max(1, others) / float64(len(foreigners))
 	}
-	r.sure = surePrior.Plus(logit.Fit(cases, sureFeatures, sureHold))
+	r.sure = surePrior.Plus(learn.FitLogit(cases, sureFeatures, sureHold))
 	if zero := make([]float32, rows); r.sure.P(claim(1, zero)) <= r.sure.P(claim(0, zero)) {
 		r.sure = nil // a better score must not be a lower chance: there is too little to learn it from
 	}
-	var claims []calibrate.Prediction
+	var claims []learn.Prediction
 	for _, c := range cases {
 		p := Chance(c.X[0])
 		if r.sure != nil {
 			p = r.sure.P(c.X)
 		}
-		claims = append(claims, calibrate.Prediction{P: p, Right: c.Y > 0, Age: -numeric.Log2(c.Weight)})
+		claims = append(claims, learn.Prediction{P: p, Right: c.Y > 0, Age: -numeric.Log2(c.Weight)})
 	}
-	r.curves[0], r.curves[1] = calibrate.Fit(claims), &calibrate.Curve{}
+	r.curves[0], r.curves[1] = learn.FitCurve(claims), &learn.Curve{}
 }
 
 // chance is the calibrated chance that goes with a score, where tools stand alone; row is any of the question.

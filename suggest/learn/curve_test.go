@@ -1,4 +1,4 @@
-package calibrate
+package learn
 
 import (
 	"math"
@@ -31,7 +31,7 @@ func TestTheCurveIsFound(t *testing.T) {
 		"no knowledge":    func(float64) float64 { return .3 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := Fit(claimed(20_000, truth))
+			m := FitCurve(claimed(20_000, truth))
 			for _, p := range []float64{.05, .2, .5, .8, .95} {
 				assert.InDelta(t, truth(p), m.At(p), .04, "at %v", p)
 			}
@@ -47,7 +47,7 @@ func TestByHand(t *testing.T) {
 	for i := range 50 {
 		claims = append(claims, Prediction{P: .5, Right: i < 34})
 	}
-	m := Fit(claims)
+	m := FitCurve(claims)
 	level, slope := 34-50*m.moved(.5), 0.0
 	for _, p := range anchors {
 		level += 10 * (p - m.moved(p))
@@ -56,7 +56,7 @@ func TestByHand(t *testing.T) {
 	assert.InDelta(t, 0, level, 1e-3)
 	assert.InDelta(t, 0, slope, 1e-3)
 	assert.InDelta(t, (34+50*m.moved(.5))/100, m.At(.5), 1e-6)
-	few := Fit(claims[:2])
+	few := FitCurve(claims[:2])
 	assert.InDelta(t, .37, few.At(.37), 0, "two claims say too little")
 }
 
@@ -65,7 +65,7 @@ func TestEveryMapRises(t *testing.T) {
 		claims := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Prediction {
 			return Prediction{P: float64(rapid.IntRange(0, 20).Draw(t, "p")) / 20, Right: rapid.Bool().Draw(t, "right"), Age: float64(rapid.IntRange(0, 2).Draw(t, "age"))}
 		}), 0, 400).Draw(t, "claims")
-		m := Fit(claims)
+		m := FitCurve(claims)
 		before := 0.0
 		for p := range 101 {
 			x := m.At(float64(p) / 100)
@@ -74,12 +74,12 @@ func TestEveryMapRises(t *testing.T) {
 		}
 		shuffled := append([]Prediction(nil), claims...)
 		rand.New(rand.NewPCG(5, 6)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		require.Equal(t, m, Fit(shuffled), "the order of claims leaves no trace")
+		require.Equal(t, m, FitCurve(shuffled), "the order of claims leaves no trace")
 
 		var w codec.Writer
 		m.Write(&w)
 		r := codec.NewReader(w.Bytes)
-		require.Equal(t, m, Read(r))
+		require.Equal(t, m, ReadCurve(r))
 		require.NoError(t, r.End())
 	})
 }
@@ -100,7 +100,7 @@ func TestReadRefusesWhatDoesNotRise(t *testing.T) {
 			var w codec.Writer
 			m.Write(&w)
 			r := codec.NewReader(w.Bytes)
-			Read(r)
+			ReadCurve(r)
 			assert.Error(t, r.End())
 		})
 	}
@@ -110,7 +110,7 @@ func TestReadRefusesWhatDoesNotRise(t *testing.T) {
 func TestLowNarrowsWithClaims(t *testing.T) {
 	var none *Curve
 	assert.Zero(t, none.Low(.9))
-	assert.Zero(t, Fit(claimed(least-1, func(p float64) float64 { return p })).Low(.9))
+	assert.Zero(t, FitCurve(claimed(leastBin-1, func(p float64) float64 { return p })).Low(.9))
 	assert.Zero(t, (&Curve{Claimed: []float64{.5}, Kept: []float64{.5}}).Low(.5), "of a curve that does not say how many")
 	before := 0.0
 	for _, n := range []float64{1, 10, 100, 1000} {
@@ -131,7 +131,7 @@ func TestLowHoldsMostly(t *testing.T) {
 		for range 200 {
 			claims = append(claims, Prediction{P: .7, Right: random.Float64() < .7})
 		}
-		if m := Fit(claims); m.Low(m.At(.7)) <= .7 {
+		if m := FitCurve(claims); m.Low(m.At(.7)) <= .7 {
 			held++
 		}
 	}

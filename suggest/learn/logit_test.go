@@ -1,4 +1,4 @@
-package logit
+package learn
 
 import (
 	"math"
@@ -13,10 +13,10 @@ import (
 // ln 3 at 1 (3 of 4) and -ln 3 at 0.
 func TestTwoGroups(t *testing.T) {
 	cases := []Case{{X: []float64{1}, Y: .75, Weight: 4}, {X: []float64{0}, Y: .25, Weight: 4}}
-	m := Fit(cases, 1, 1e-9)
+	m := FitLogit(cases, 1, 1e-9)
 	assert.InDelta(t, math.Log(3), m.Z([]float64{1}), 1e-5)
 	assert.InDelta(t, .25, m.P([]float64{0}), 1e-6)
-	assert.Less(t, Fit(cases, 1, 10).P([]float64{1}), .75, "a penalty draws towards the mean")
+	assert.Less(t, FitLogit(cases, 1, 10).P([]float64{1}), .75, "a penalty draws towards the mean")
 }
 
 func table(seed uint64, n, p int) (cases []Case) {
@@ -42,7 +42,7 @@ func TestFitIsAMaximum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const features, penalty = 4, 2
 		cases := table(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(5, 300).Draw(t, "rows"), features)
-		m := Fit(cases, features, penalty)
+		m := FitLogit(cases, features, penalty)
 		scale := make([]float64, features)
 		for k := range scale {
 			for _, c := range cases {
@@ -50,7 +50,7 @@ func TestFitIsAMaximum(t *testing.T) {
 			}
 			scale[k] = math.Sqrt(scale[k])
 		}
-		loss := func(m *Model) float64 {
+		loss := func(m *Logit) float64 {
 			sum := 0.0
 			for _, c := range cases {
 				z := m.Z(c.X)
@@ -64,7 +64,7 @@ func TestFitIsAMaximum(t *testing.T) {
 		least := loss(m)
 		for k := range features {
 			for _, step := range []float64{-.05, .05} {
-				n := Model{m.Bias, append([]float64(nil), m.Slope...), m.Mean}
+				n := Logit{m.Bias, append([]float64(nil), m.Slope...), m.Mean}
 				n.Slope[k] += step / scale[k]
 				assert.GreaterOrEqual(t, loss(&n), least-1e-6)
 			}
@@ -79,7 +79,7 @@ func TestAFitIsNoWorseThanItsStart(t *testing.T) {
 	for i := range 10 {
 		cases = append(cases, Case{X: []float64{float64(i % 2)}, Y: .5, Weight: 1, Z: 40}) // sure, and wrong half of the time
 	}
-	m := Fit(cases, 1, 1)
+	m := FitLogit(cases, 1, 1)
 	for i := range 2 {
 		assert.LessOrEqual(t, math.Abs(40+m.Z([]float64{float64(i)})), 40.)
 	}

@@ -1,4 +1,4 @@
-package trees
+package learn
 
 import (
 	"math/rand/v2"
@@ -43,7 +43,7 @@ func TestSumsOfAnyWeightFit(t *testing.T) {
 func learnInteraction(t *testing.T, weight []float32) {
 	train, test := example(4000, 0), example(6000, 0)
 	train.Weight = weight
-	m := Fit(train, Options{}, nil)
+	m := FitTrees(train, nil, TreeOptions{}, nil)
 	wrong := 0
 	for i := 4000; i < test.Len(); i++ {
 		if (m.Score(test.row(i)) > 0) != (test.Right[i] > 0) {
@@ -55,9 +55,9 @@ func learnInteraction(t *testing.T, weight []float32) {
 
 func TestQuestionsCompareTheirRows(t *testing.T) {
 	train := example(4000, 8)
-	m := Fit(train, Options{}, nil)
+	m := FitTrees(train, nil, TreeOptions{}, nil)
 	first, questions := 0, 0
-	for q, from := range train.Questions {
+	for _, from := range train.Questions {
 		best, any := int(from), false
 		for i := int(from); i < int(from)+8; i++ {
 			any = any || train.Right[i] > 0
@@ -71,26 +71,25 @@ func TestQuestionsCompareTheirRows(t *testing.T) {
 				first++
 			}
 		}
-		_ = q
 	}
 	assert.Greater(t, float64(first), .97*float64(questions))
 }
 
 func TestTreesOnAnyNumberOfProcessors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	one := Fit(example(3000, 6), Options{Trees: 20}, nil)
+	one := FitTrees(example(3000, 6), nil, TreeOptions{Trees: 20}, nil)
 	runtime.GOMAXPROCS(4)
-	assert.Equal(t, one, Fit(example(3000, 6), Options{Trees: 20}, nil))
+	assert.Equal(t, one, FitTrees(example(3000, 6), nil, TreeOptions{Trees: 20}, nil))
 }
 
 // Contributions are the Shapley values: the mean over all orders of features of what each adds.
 func TestContributionsAreShapleyValues(t *testing.T) {
 	train := example(3000, 0)
-	m := Fit(train, Options{Trees: 30}, nil)
+	m := FitTrees(train, nil, TreeOptions{Trees: 30}, nil)
 	for i := range 20 {
 		row := train.row(i)
 		want := make([]float64, 4)
-		orders(nil, 4, func(order []int) {
+		permutations(4, func(order []int) {
 			known := [4]bool{}
 			before := m.known(row, known)
 			for _, f := range order {
@@ -110,23 +109,8 @@ func TestContributionsAreShapleyValues(t *testing.T) {
 	}
 }
 
-func orders(done []int, n int, visit func([]int)) {
-	if len(done) == n {
-		visit(done)
-	}
-next:
-	for f := range n {
-		for _, d := range done {
-			if d == f {
-				continue next
-			}
-		}
-		orders(append(done[:len(done):len(done)], f), n, visit)
-	}
-}
-
 // known is the mean score of the rows of the fit that share the known features of a row.
-func (m *Model) known(row []float32, known [4]bool) (sum float64) {
+func (m *Trees) known(row []float32, known [4]bool) (sum float64) {
 	var walk func(t []node, i int32) float64
 	walk = func(t []node, i int32) float64 {
 		n := t[i]

@@ -1,4 +1,4 @@
-package decode
+package learn
 
 import (
 	"math/rand/v2"

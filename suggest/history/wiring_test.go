@@ -1,4 +1,4 @@
-package wiring
+package history
 
 import (
 	"bytes"
@@ -38,7 +38,7 @@ type call struct {
 }
 
 // observe counts an episode that is a chain.
-func observe(t *Table, episode int32, calls ...call) {
+func observe(t *Wiring, episode int32, calls ...call) {
 	var before []Call
 	for _, c := range calls {
 		v := ValuesOf(c.in.digests(), c.out.digests())
@@ -49,7 +49,7 @@ func observe(t *Table, episode int32, calls ...call) {
 
 func itself(tool int32) int32 { return tool }
 
-func wiresInto(t *Table, tool int32) []string {
+func wiresInto(t *Wiring, tool int32) []string {
 	var s []string
 	for _, w := range t.Wires([]int32{tool}, itself) {
 		s = append(s, fmt.Sprintf("%s ← %d %s %d/%d", w.In, w.From, w.Out, w.Count, w.Of))
@@ -104,7 +104,7 @@ func TestWires(t *testing.T) {
 		}, []string{"cursor ← 9 next 6/6"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			table := &Table{}
+			table := &Wiring{}
 			for i := range 6 {
 				observe(table, int32(i), tt.episode(i)...)
 			}
@@ -115,7 +115,7 @@ func TestWires(t *testing.T) {
 
 // Two names of one tool are one tool.
 func TestNamesAreJoined(t *testing.T) {
-	table := &Table{}
+	table := &Wiring{}
 	for i := range 4 {
 		from, to := int32(1+i%2), int32(8+i%2)
 		observe(table, int32(i), call{from, nil, values{"id": {fmt.Sprint("id-", i)}}}, call{to, values{"item": {fmt.Sprint("id-", i)}}, nil})
@@ -131,7 +131,7 @@ func TestNamesAreJoined(t *testing.T) {
 
 // Observed again after it was written and read, a table is the same as one that never was.
 func TestATableIsKept(t *testing.T) {
-	table := &Table{}
+	table := &Wiring{}
 	for e := range 30 {
 		id := fmt.Sprint("item-", e)
 		observe(table, int32(e), call{0, nil, values{"items[].id": {id, "other-" + id}, "org": {"acme"}}}, call{1, values{"id": {id}, "owner": {"acme"}}, values{"id": {id}}})
@@ -139,7 +139,7 @@ func TestATableIsKept(t *testing.T) {
 	require.NotEmpty(t, wiresInto(table, 1))
 	var written bytes.Buffer
 	require.NoError(t, gob.NewEncoder(&written).Encode(table))
-	again := &Table{}
+	again := &Wiring{}
 	require.NoError(t, gob.NewDecoder(&written).Decode(again))
 	for i := range 5 {
 		more := []call{{0, nil, values{"items[].id": {fmt.Sprint("new", i)}}}, {1, values{"id": {fmt.Sprint("new", i)}}, nil}}
@@ -154,7 +154,7 @@ func TestATableIsKept(t *testing.T) {
 
 // A table is bounded, whatever is called.
 func TestATableIsBounded(t *testing.T) {
-	table := &Table{}
+	table := &Wiring{}
 	for e := range 60 {
 		var calls []call
 		out := values{}

@@ -1,38 +1,17 @@
-// Package calibrate maps predicted probabilities to calibrated probabilities.
-//
-// A model that says .8 should be right in 8 of 10 cases. [Fit] looks at held-out claims and learns the
-// rising curve through what became of them:
-//
-//	claims ─▶ a line of log-odds ─▶ bins of equal mass ─▶ pooled until they rise ─▶ lines through the bins' centres
-//
-//	share right         ╱
-//	        │      ·───·        x  mean probability in a bin, by the line of log-odds
-//	        │   ·─╱             y  share right, with prior pseudo-counts
-//	        │  ╱
-//	        └──────────── claimed
-//
-// The line (Platt, 1999) has two numbers, and prior pseudo-counts at a few probabilities hold it where nobody claimed anything, so a few
-// dozen claims are enough to say where a model is too sure. What it misses is for isotonic regression by pooling adjacent violators
-// (Ayer et al., Annals of Mathematical Statistics 26, 1955; Zadrozny and Elkan, KDD 2002), joined by lines,
-// which the prior pseudo-counts hold back until there are hundreds in a bin. Two claims that differ stay
-// apart unless they were pooled, and no order is turned round.
-package calibrate
+package learn
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 
 	"waymark/internal/codec"
 	"waymark/internal/numeric"
-	"waymark/suggest/learn/logit"
 )
 
 const (
-	bins       = 40   // at most
-	least      = 25   // claims of a bin, at least
+	mostBins   = 40   // at most
+	leastBin   = 25   // claims of a bin, at least
 	roots      = 3    // minimum bin size in units of √n: smaller bins are dominated by sampling noise
 	kept       = 50   // prior pseudo-count of each bin, at the probability of the Platt line: no bin reaches 0 or 1
 	priorCount = 10   // prior pseudo-count at each probability of anchors, which regularises the Platt line
@@ -50,7 +29,25 @@ type Prediction struct {
 // anchors are the probabilities of the prior pseudo-counts of the line.
 var anchors = [...]float64{.1, .3, .5, .7, .9}
 
-// A Curve is a rising curve from claimed to kept probability. The zero Curve changes nothing.
+// A Curve is a rising curve from claimed to kept probability, by which predicted probabilities are calibrated. The zero
+// Curve changes nothing.
+//
+// A model that says .8 should be right in 8 of 10 cases. [FitCurve] looks at held-out claims and learns the
+// rising curve through what became of them:
+//
+//	claims ─▶ a line of log-odds ─▶ bins of equal mass ─▶ pooled until they rise ─▶ lines through the bins' centres
+//
+//	share right         ╱
+//	        │      ·───·        x  mean probability in a bin, by the line of log-odds
+//	        │   ·─╱             y  share right, with prior pseudo-counts
+//	        │  ╱
+//	        └──────────── claimed
+//
+// The line (Platt, 1999) has two numbers, and prior pseudo-counts at a few probabilities hold it where nobody claimed anything, so a few
+// dozen claims are enough to say where a model is too sure. What it misses is for isotonic regression by pooling adjacent violators
+// (Ayer et al., Annals of Mathematical Statistics 26, 1955; Zadrozny and Elkan, KDD 2002), joined by lines,
+// which the prior pseudo-counts hold back until there are hundreds in a bin. Two claims that differ stay
+// apart unless they were pooled, and no order is turned round.
 type Curve struct {
 	Shift float64 // of log-odds z: z + shift + tilt·z
 	Tilt  float64 // at least -1
@@ -70,14 +67,14 @@ func (b bin) x() float64 { return b.predicted / b.n }
 // y is the share that was right, drawn towards the mean prediction by kept pseudo-counts.
 func (b bin) y() float64 { return (b.right + float64(kept*b.x())) / (b.n + kept) }
 
-// Fit learns from held-out claims, in whatever order. Fewer than 25 say too little and change nothing.
+// FitCurve learns from held-out claims, in whatever order. Fewer than 25 say too little and change nothing.
 // It panics if a probability is not in 0 … 1.
 //
 // It first moves the predictions by a line of log-odds (Platt) and then makes bins of equal size rising by
 // pooling adjacent violators.
-func Fit(claims []Prediction) *Curve {
+func FitCurve(claims []Prediction) *Curve {
 	m := &Curve{}
-	if len(claims) < least {
+	if len(claims) < leastBin {
 		return m
 	}
 	claims = slices.Clone(claims)
@@ -88,14 +85,14 @@ func Fit(claims []Prediction) *Curve {
 	for i := range claims {
 		claims[i].P = m.moved(claims[i].P)
 	}
-	size := max(least, (len(claims)+bins-1)/bins, int(roots*math.Sqrt(float64(len(claims)))))
+	size := max(leastBin, (len(claims)+mostBins-1)/mostBins, int(roots*math.Sqrt(float64(len(claims)))))
 	var pooled []bin
-	for i := 0; len(claims)-i >= least; {
+	for i := 0; len(claims)-i >= leastBin; {
 		end := min(i+size, len(claims))
 		for end < len(claims) && claims[end].P == claims[end-1].P { // equal claims share their bin
 			end++
 		}
-		if len(claims)-end < least {
+		if len(claims)-end < leastBin {
 			end = len(claims)
 		}
 		var b bin
@@ -124,13 +121,13 @@ func Fit(claims []Prediction) *Curve {
 
 // line fits the line of log-odds.
 func (m *Curve) line(claims []Prediction) {
-	var cases []logit.Case
+	var cases []Case
 	add := func(p, right, times float64) {
 		if !(p >= 0 && p <= 1) {
-			panic("calibrate: a probability outside 0 … 1")
+			panic("learn: a probability outside 0 … 1")
 		}
 		z := odds(p)
-		cases = append(cases, logit.Case{X: []float64{z}, Y: right, Weight: times, Z: z})
+		cases = append(cases, Case{X: []float64{z}, Y: right, Weight: times, Z: z})
 	}
 	for _, c := range claims {
 		add(c.P, truth(c.Right), numeric.Exp2(-c.Age))
@@ -138,7 +135,7 @@ func (m *Curve) line(claims []Prediction) {
 	for _, p := range anchors {
 		add(p, p, priorCount)
 	}
-	f := logit.Fit(cases, 1, surest)
+	f := FitLogit(cases, 1, surest)
 	m.Tilt = max(f.Slope[0], -1)
 	m.Shift = f.Bias - float64(m.Tilt*f.Mean[0])
 }
@@ -197,32 +194,23 @@ func (m *Curve) Low(kept float64) float64 {
 	return min(kept, numeric.WilsonLower(float64(kept*n), n, numeric.Z80))
 }
 
-// check says why it cannot be a curve.
-func (m *Curve) check() error {
-	if !(m.Tilt >= -1) || math.IsInf(m.Tilt, 0) || math.IsNaN(m.Shift) || math.IsInf(m.Shift, 0) {
-		return errors.New("calibrate: slope or intercept of the Platt line is not finite, or the slope is negative")
+// possible reports whether it can be a curve: it rises from 0 to 1, each bin has claims, and the line of log-odds rises.
+func (m *Curve) possible() bool {
+	n := len(m.Claimed)
+	if !(m.Tilt >= -1) || math.IsInf(m.Tilt, 0) || math.IsNaN(m.Shift) || math.IsInf(m.Shift, 0) || len(m.Kept) != n {
+		return false
 	}
-	if len(m.Claimed) != len(m.Kept) {
-		return fmt.Errorf("calibrate: %d claimed and %d kept probabilities", len(m.Claimed), len(m.Kept))
-	}
-	if len(m.Claims) != 0 && len(m.Claims) != len(m.Kept) {
-		return fmt.Errorf("calibrate: claims of %d bins, where there are %d", len(m.Claims), len(m.Kept))
-	}
-	for _, n := range m.Claims {
-		if !(n > 0) || math.IsInf(n, 0) {
-			return fmt.Errorf("calibrate: a bin of %v claims", n)
-		}
-	}
-	for i := range m.Claimed {
+	for i := range n {
 		inside := m.Claimed[i] >= 0 && m.Claimed[i] <= 1 && m.Kept[i] >= 0 && m.Kept[i] <= 1
 		if !inside || i > 0 && (m.Claimed[i] <= m.Claimed[i-1] || m.Kept[i] < m.Kept[i-1]) {
-			return fmt.Errorf("calibrate: the curve does not rise from 0 to 1 at %d", i)
+			return false
 		}
 	}
-	return nil
+	badBin := func(claims float64) bool { return !(claims > 0) || math.IsInf(claims, 0) }
+	return len(m.Claims) == 0 || len(m.Claims) == n && !slices.ContainsFunc(m.Claims, badBin)
 }
 
-// Write writes the curve for [Read].
+// Write writes the curve for [ReadCurve].
 func (m *Curve) Write(w *codec.Writer) {
 	w.Float(m.Shift)
 	w.Float(m.Tilt)
@@ -231,11 +219,11 @@ func (m *Curve) Write(w *codec.Writer) {
 	w.Floats(m.Claims)
 }
 
-// Read reads what [Curve.Write] wrote; what cannot be a curve becomes the error of r.
-func Read(r *codec.Reader) *Curve {
+// ReadCurve reads what [Curve.Write] wrote; what cannot be a curve becomes the error of r.
+func ReadCurve(r *codec.Reader) *Curve {
 	m := &Curve{r.Float(), r.Float(), r.Floats(), r.Floats(), r.Floats()}
-	if err := m.check(); err != nil {
-		r.Fail("%v", err)
+	if !m.possible() {
+		r.Fail("calibration that does not rise from 0 to 1")
 		return &Curve{}
 	}
 	return m

@@ -1,24 +1,15 @@
-// Package trees fits gradient-boosted decision trees and explains what they answer.
-//
-//	rows × features ──▶ 64 bins a feature ──▶ tree after tree on the gradients ──▶ Model ──┬─▶ Score: Σ leaves
-//	                                                                                       └─▶ Contributions (TreeSHAP)
-//
-// With questions the model is conditional: each right row of a question competes with the wrong ones, and where one row is
-// right the chance of a row is exp(score)/Σ exp(scores of the question). Without, each row has a probability of its own, 1/(1 + exp(-score)).
-// A fit starts from a margin, the score of something that is known already, and learns only what that lacks.
-//
-// Example: with one feature x, two rows of a question, x = 0 and x = 1, and the second one right, the first tree has the
-// split x ≤ 0 and gives the right side a higher score; more such questions make the difference larger.
-//
-// Gradients are integers, so sums do not depend on their order: the same rows give the same trees on any machine and at any
-// number of processors.
-package trees
+// Package learn has what package rank learns with: boosted trees ([FitTrees]), logistic regression ([FitLogit]), curves that
+// calibrate probabilities ([FitCurve]), and the step from probabilities to a plan ([Size], [Path], [Links], [Order]).
+// Everything is exact or greedy over fixed orders: equal inputs give equal bits.
+package learn
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sync"
 
+	"waymark/internal/codec"
 	"waymark/internal/numeric"
 )
 
@@ -43,8 +34,8 @@ func (r *Rows) rises(feature int) bool { return r.Rising != nil && r.Rising[feat
 // Len returns the number of rows.
 func (r *Rows) Len() int { return len(r.Right) }
 
-// Options of a fit. The defaults were chosen on folds of train parts.
-type Options struct {
+// TreeOptions of a fit. The defaults were chosen on folds of train parts.
+type TreeOptions struct {
 	Trees      int     // number of trees, default 120
 	Depth      int     // the most splits above a leaf, default 5
 	LeafWeight float64 // least second derivative in a leaf, default 6
@@ -57,17 +48,8 @@ const (
 	colShare = .7 // share of features that a tree may use
 )
 
-func (o Options) orDefaults() Options {
-	if o.Trees <= 0 {
-		o.Trees = 120
-	}
-	if o.Depth <= 0 {
-		o.Depth = 5
-	}
-	if o.LeafWeight <= 0 {
-		o.LeafWeight = 6
-	}
-	return o
+func (o TreeOptions) orDefaults() TreeOptions {
+	return TreeOptions{cmp.Or(max(o.Trees, 0), 120), cmp.Or(max(o.Depth, 0), 5), cmp.Or(max(o.LeafWeight, 0), 6)}
 }
 
 // node is a split, or a leaf if feature is negative. The children of a split are nodes left and left + 1: a row goes left
@@ -80,8 +62,8 @@ type node struct {
 	cover     float32 // rows of the fit that reached the node
 }
 
-// Model is a sum of trees. It is immutable and safe for concurrent use.
-type Model struct {
+// Trees is a sum of trees. It is immutable and safe for concurrent use.
+type Trees struct {
 	features int
 	trees    [][]node
 	expected float64 // mean score of the rows of the fit
@@ -91,7 +73,7 @@ type Model struct {
 }
 
 // expect sets the mean score of the rows of the fit.
-func (m *Model) expect() {
+func (m *Trees) expect() {
 	m.expected = 0
 	for _, t := range m.trees {
 		sum := 0.0
@@ -107,26 +89,31 @@ func (m *Model) expect() {
 }
 
 // Score returns the sum of the leaves that a row reaches, in log-odds.
-func (m *Model) Score(row []float32) float64 {
+func (m *Trees) Score(row []float32) float64 {
 	sum := 0.0
 	for _, t := range m.trees {
-		i := int32(0)
-		for t[i].feature >= 0 {
-			next := t[i].left
-			if row[t[i].feature] > t[i].threshold {
-				next++
-			}
-			i = next
-		}
-		sum += float64(t[i].value)
+		sum += float64(reached(t, row))
 	}
 	return sum
+}
+
+// reached returns the value of the leaf that a row reaches.
+func reached(t []node, row []float32) float32 {
+	i := int32(0)
+	for t[i].feature >= 0 {
+		next := t[i].left
+		if row[t[i].feature] > t[i].threshold {
+			next++
+		}
+		i = next
+	}
+	return t[i].value
 }
 
 const (
 	bins       = 64
 	mostSorted = 20_000 // rows that the bins of a feature are chosen on, about
-	least      = 1e-4   // second derivative
+	leastBend  = 1e-4   // second derivative
 )
 
 // gradient is the first derivative of the loss of a row by its score, times 2³², plus the second, both in units of 1/unit:
@@ -136,11 +123,8 @@ type gradient int64
 // measure chooses the unit: a power of two, at most 2¹⁴, such that no sum of derivatives leaves its 32 bits. Those of rows
 // that stand alone add up to their weights at most, those of a question to twice its weight, rounded to half a unit each.
 func (f *fit) measure() {
-	n, total := f.rows.Len(), 0.0
-	if f.rows.Questions != nil {
-		n = len(f.rows.Questions)
-	}
-	for i := range n {
+	total := 0.0
+	for i := range f.questions() {
 		total += 2 * weight(f.rows.Weight, i)
 	}
 	f.unit = 1 << 14
@@ -168,7 +152,7 @@ func (f *fit) gain(g gradient) float64 {
 
 // fit is the state of one fit.
 type fit struct {
-	Options
+	TreeOptions
 	rows    *Rows
 	held    []bool // by row, or by question where there are questions; nil: nothing is
 	score   []float64
@@ -178,31 +162,32 @@ type fit struct {
 	settled []bool     // by row, whether the score has the leaf of the last tree
 }
 
-// Fit fits a model. It returns nil soon after stop, which may be nil, returns true.
-func Fit(rows *Rows, o Options, stop func() bool) *Model {
-	m, _ := run(rows, o, stop, nil)
-	return m
-}
-
 // patience is how many trees a search goes on without a lower loss.
 const patience = 30
 
-// FitHeld fits a model without the held rows, or questions where there are questions. It has the number of trees, at most
-// o.Trees and possibly 0, with which the loss of what is held is lowest. It returns nil soon after stop returns true.
-func FitHeld(rows *Rows, held []bool, o Options, stop func() bool) *Model {
-	m, best := run(rows, o, stop, held)
-	if m != nil {
-		m.trees = m.trees[:best:best]
-		m.expect()
-	}
-	return m
-}
-
 // Len returns the number of trees.
-func (m *Model) Len() int { return len(m.trees) }
+func (m *Trees) Len() int { return len(m.trees) }
 
-func run(rows *Rows, o Options, stop func() bool, held []bool) (m *Model, best int) {
-	f := &fit{held: held, Options: o.orDefaults(), rows: rows, slope: make([]gradient, rows.Len()), settled: make([]bool, rows.Len()), score: make([]float64, rows.Len()), odds: make([]float64, rows.Len())}
+// FitTrees fits gradient-boosted decision trees.
+//
+//	rows × features ──▶ 64 bins a feature ──▶ tree after tree on the gradients ──▶ Trees ──┬─▶ Score: Σ leaves
+//	                                                                                       └─▶ Contributions (TreeSHAP)
+//
+// With questions the model is conditional: each right row of a question competes with the wrong ones, and where one row is
+// right the chance of a row is exp(score)/Σ exp(scores of the question). Without, each row has a probability of its own, 1/(1 + exp(-score)).
+// A fit starts from a margin, the score of something that is known already, and learns only what that lacks.
+//
+// Example: with one feature x, two rows of a question, x = 0 and x = 1, and the second one right, the first tree has the
+// split x ≤ 0 and gives the right side a higher score; more such questions make the difference larger.
+//
+// Gradients are integers, so sums do not depend on their order: the same rows give the same trees on any machine and at any
+// number of processors.
+//
+// What is held, rows or questions where there are questions, is left out; nil: nothing is. The model then has the number of
+// trees, at most o.Trees and possibly 0, with which the loss of what is held is lowest. FitTrees returns nil soon after stop,
+// which may be nil, returns true.
+func FitTrees(rows *Rows, held []bool, o TreeOptions, stop func() bool) *Trees {
+	f := &fit{held: held, TreeOptions: o.orDefaults(), rows: rows, slope: make([]gradient, rows.Len()), settled: make([]bool, rows.Len()), score: make([]float64, rows.Len()), odds: make([]float64, rows.Len())}
 	for i := range rows.Margin {
 		f.score[i] = float64(rows.Margin[i])
 	}
@@ -210,11 +195,10 @@ func run(rows *Rows, o Options, stop func() bool, held []bool) (m *Model, best i
 		rows.bin()
 	}
 	f.measure()
-	m = &Model{features: rows.Features}
-	lowest := f.loss()
+	m, best, lowest := &Trees{features: rows.Features}, 0, f.loss()
 	for t := range f.Trees {
 		if stop != nil && stop() {
-			return nil, 0
+			return nil
 		}
 		f.derive()
 		tree := f.grow(uint64(t))
@@ -231,33 +215,20 @@ func run(rows *Rows, o Options, stop func() bool, held []bool) (m *Model, best i
 			}
 		}
 	}
+	if held != nil {
+		m.trees = m.trees[:best:best]
+	}
 	m.expect()
-	return m, best
+	return m
 }
 
 // add adds a tree to the scores that lack it.
 func (f *fit) add(tree []node) {
 	r := f.rows
-	bin := make([]uint8, len(tree)) // of the threshold
-	for i, n := range tree {
-		if n.feature >= 0 {
-			at, _ := slices.BinarySearch(r.cuts[n.feature], n.threshold)
-			bin[i] = uint8(at)
-		}
-	}
-	numeric.Each(chunks(r.Len()), func(c int) {
-		from, to := chunk(c, r.Len())
+	inChunks(r.Len(), func(from, to int) {
 		for i := from; i < to; i++ {
 			if !f.settled[i] {
-				at, row := int32(0), r.binned[i*r.Features:(i+1)*r.Features]
-				for tree[at].feature >= 0 {
-					next := tree[at].left
-					if row[tree[at].feature] > bin[at] {
-						next++
-					}
-					at = next
-				}
-				f.score[i] += float64(tree[at].value)
+				f.score[i] += float64(reached(tree, r.Values[i*r.Features:(i+1)*r.Features]))
 			}
 			f.settled[i] = false
 		}
@@ -279,10 +250,11 @@ func (f *fit) loss() (sum float64) {
 	return sum
 }
 
-const chunkRows = 4096
-
-func chunks(n int) int              { return (n + chunkRows - 1) / chunkRows }
-func chunk(c, n int) (from, to int) { return c * chunkRows, min(n, (c+1)*chunkRows) }
+// inChunks calls f for parts of 0 … n-1, on all processors.
+func inChunks(n int, f func(from, to int)) {
+	const rows = 4096
+	numeric.Each((n+rows-1)/rows, func(c int) { f(c*rows, min(n, (c+1)*rows)) })
+}
 
 // bin chooses the cuts of each feature, so that bins hold about the same number of rows, and finds the bin of each value.
 func (r *Rows) bin() {
@@ -313,18 +285,9 @@ func (r *Rows) bin() {
 			}
 		}
 	})
-	numeric.Each(chunks(n), func(c int) {
-		from, to := chunk(c, n)
+	inChunks(n, func(from, to int) {
 		for i := from * features; i < to*features; i++ {
-			x, cuts := r.Values[i], r.cuts[i%features]
-			at, end := 0, len(cuts)
-			for at < end {
-				if middle := int(uint(at+end) >> 1); cuts[middle] < x {
-					at = middle + 1
-				} else {
-					end = middle
-				}
-			}
+			at, _ := slices.BinarySearch(r.cuts[i%features], r.Values[i])
 			r.binned[i] = uint8(at)
 		}
 	})
@@ -336,12 +299,11 @@ func (f *fit) derive() {
 	if r.Questions == nil {
 		for i, s := range f.score {
 			p, w := 1/(1+numeric.Exp(-max(-30, min(30, s)))), weight(r.Weight, i)
-			f.slope[i] = f.gradient(w*(p-float64(r.Right[i])), w*max(float64(p*(1-p)), least))
+			f.slope[i] = f.gradient(w*(p-float64(r.Right[i])), w*max(float64(p*(1-p)), leastBend))
 		}
 		return
 	}
-	numeric.Each(chunks(len(r.Questions)), func(c int) {
-		from, to := chunk(c, len(r.Questions))
+	inChunks(len(r.Questions), func(from, to int) {
 		for q := from; q < to; q++ {
 			f.compete(q)
 		}
@@ -372,13 +334,13 @@ func (f *fit) compete(q int) (loss float64) {
 			shares += share
 			squares += float64(share * share)
 			loss += numeric.Ln(max(1e-300, e+wrong)) - numeric.Ln(max(1e-300, e))
-			f.slope[i] = f.gradient(each*(p-1), each*max(float64(p*(1-p)), least))
+			f.slope[i] = f.gradient(each*(p-1), each*max(float64(p*(1-p)), leastBend))
 		}
 	}
 	for i := from; i < to; i++ {
 		if e := f.odds[i]; r.Right[i] == 0 {
 			first := float64(e * shares)
-			f.slope[i] = f.gradient(each*first, each*max(first-float64(float64(e*e)*squares), least))
+			f.slope[i] = f.gradient(each*first, each*max(first-float64(float64(e*e)*squares), leastBend))
 		}
 		if right == 0 {
 			f.slope[i] = 0
@@ -387,10 +349,19 @@ func (f *fit) compete(q int) (loss float64) {
 	return loss / max(1, right)
 }
 
-func (f *fit) isHeld(i int) bool { return f.held != nil && f.held[i] }
+// questions is the number of questions. A row that stands alone is one.
+func (f *fit) questions() int {
+	if f.rows.Questions == nil {
+		return f.rows.Len()
+	}
+	return len(f.rows.Questions)
+}
 
 // question returns the rows of a question.
 func (f *fit) question(q int) (from, to int) {
+	if f.rows.Questions == nil {
+		return q, q + 1
+	}
 	to = f.rows.Len()
 	if q+1 < len(f.rows.Questions) {
 		to = int(f.rows.Questions[q+1])
@@ -430,21 +401,14 @@ type part struct {
 // grow fits one tree to the derivatives.
 func (f *fit) grow(tree uint64) []node {
 	var rows []int32
-	if f.rows.Questions == nil {
-		for i := range f.rows.Len() {
-			if !f.isHeld(i) && chance('r', tree, uint64(i)) < rowShare {
-				rows = append(rows, int32(i))
-			}
+	for q := range f.questions() {
+		if f.held != nil && f.held[q] || chance('r', tree, uint64(q)) >= rowShare {
+			continue
 		}
-	} else {
-		for q := range f.rows.Questions {
-			if !f.isHeld(q) && chance('r', tree, uint64(q)) < rowShare {
-				from, to := f.question(q)
-				for i := from; i < to; i++ {
-					if f.slope[i] != 0 {
-						rows = append(rows, int32(i))
-					}
-				}
+		from, to := f.question(q)
+		for i := from; i < to; i++ {
+			if f.rows.Questions == nil || f.slope[i] != 0 {
+				rows = append(rows, int32(i))
 			}
 		}
 	}
@@ -570,4 +534,56 @@ func (f *fit) divide(rows []int32, feature, bin int) (left, right []int32) {
 		}
 	}
 	return left, right
+}
+
+// Write writes the model for [ReadTrees].
+func (m *Trees) Write(w *codec.Writer) {
+	w.Uint(uint64(m.features))
+	w.Uint(uint64(len(m.trees)))
+	for _, t := range m.trees {
+		w.Uint(uint64(len(t)))
+		for _, n := range t {
+			w.Int(int64(n.feature))
+			w.Uint(uint64(n.left))
+			w.Float(float64(n.threshold))
+			w.Float(float64(n.value))
+			w.Float(float64(n.cover))
+		}
+	}
+}
+
+// mostDepth bounds the memory that explanations of a stored model take.
+const mostDepth = 8
+
+// ReadTrees reads what [Trees.Write] wrote, of a model of so many features. What is damaged fails r.
+func ReadTrees(r *codec.Reader, features int) *Trees {
+	m := &Trees{features: features}
+	if n := r.Uint(); n != uint64(features) {
+		r.Fail("trees of %d features, where there are %d", n, features)
+	}
+	for range r.Len(1) {
+		t := make([]node, r.Len(5))
+		above := make([]int, len(t)) // by node, the splits above it
+		for i := range t {
+			n := node{feature: int32(r.Int()), left: int32(r.Uint()), threshold: float32(r.Float()), value: float32(r.Float()), cover: float32(r.Float())}
+			if int(n.feature) >= features || n.feature >= 0 && (int(n.left) <= i || int(n.left)+1 >= len(t)) {
+				r.Fail("node %d of a tree of %d splits by feature %d into node %d", i, len(t), n.feature, n.left)
+				return m
+			}
+			if t[i] = n; n.feature >= 0 {
+				above[n.left], above[n.left+1] = above[i]+1, above[i]+1
+			}
+			if above[i] > mostDepth {
+				r.Fail("a tree of more than %d splits on the way to a leaf", mostDepth)
+				return m
+			}
+		}
+		if len(t) == 0 {
+			r.Fail("a tree without nodes")
+			return m
+		}
+		m.trees = append(m.trees, t)
+	}
+	m.expect()
+	return m
 }

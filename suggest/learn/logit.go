@@ -1,15 +1,10 @@
-// Package logit is logistic regression: the probability of an event as a sum of terms,
-//
-//	p(x) = 1 / (1 + e^-z),   z = b₀ + Σ bₖ·(xₖ - mₖ)/sₖ,
-//
-// m and s the means and deviations of the features in the data, b by Newton's method on the penalised
-// likelihood. Every probability can be taken apart into its terms.
-package logit
+package learn
 
 import (
 	"math"
 	"slices"
 
+	"waymark/internal/codec"
 	"waymark/internal/numeric"
 )
 
@@ -20,19 +15,26 @@ type Case struct {
 	Z         float64 // log-odds to start from, that the model only corrects
 }
 
-// Model is a fitted regression. The zero Model of P features gives one half.
-type Model struct {
+// A Logit is a logistic regression: the probability of an event as a sum of terms,
+//
+//	p(x) = 1 / (1 + e^-z),   z = b₀ + Σ bₖ·(xₖ - mₖ)/sₖ,
+//
+// m and s the means and deviations of the features in the data, b by Newton's method on the penalised
+// likelihood. Every probability can be taken apart into its terms.
+//
+// The zero Logit of P features gives one half.
+type Logit struct {
 	Bias  float64
 	Slope []float64 // per unit of the raw feature
 	Mean  []float64
 }
 
-const steps = 40
+const newtonSteps = 40
 
-// Fit maximises the likelihood of cases of n features less penalty/2·Σ bₖ² (not of b₀). A feature that never varies gets
+// FitLogit maximises the likelihood of cases of n features less penalty/2·Σ bₖ² (not of b₀). A feature that never varies gets
 // no slope. The penalty must be positive.
-func Fit(cases []Case, n int, penalty float64) *Model {
-	m := &Model{Slope: make([]float64, n), Mean: make([]float64, n)}
+func FitLogit(cases []Case, n int, penalty float64) *Logit {
+	m := &Logit{Slope: make([]float64, n), Mean: make([]float64, n)}
 	total := 0.0
 	for _, c := range cases {
 		total += c.Weight
@@ -67,7 +69,7 @@ func climb(cases []Case, mean, scale []float64, penalty float64) []float64 {
 	n := len(mean) + 1
 	b, last, least := make([]float64, n), make([]float64, n), math.Inf(1)
 	x := make([]float64, n)
-	for range steps {
+	for range newtonSteps {
 		loss := 0.0
 		h := make([][]float64, n) // the Hessian and, as its last column, the gradient
 		for k := range h {
@@ -128,8 +130,8 @@ func solve(h [][]float64) []float64 {
 }
 
 // Plus is the model whose log-odds are those of m and n.
-func (m *Model) Plus(n *Model) *Model {
-	sum := &Model{Bias: m.Bias + n.Bias, Slope: slices.Clone(m.Slope), Mean: m.Mean}
+func (m *Logit) Plus(n *Logit) *Logit {
+	sum := &Logit{Bias: m.Bias + n.Bias, Slope: slices.Clone(m.Slope), Mean: m.Mean}
 	for k, slope := range n.Slope {
 		sum.Slope[k] += slope
 		sum.Bias += float64(slope * (m.Mean[k] - n.Mean[k]))
@@ -138,7 +140,7 @@ func (m *Model) Plus(n *Model) *Model {
 }
 
 // Z is the log-odds of an event with features x.
-func (m *Model) Z(x []float64) float64 {
+func (m *Logit) Z(x []float64) float64 {
 	z := m.Bias
 	for k, v := range x {
 		z += float64(m.Slope[k] * (v - m.Mean[k]))
@@ -147,7 +149,7 @@ func (m *Model) Z(x []float64) float64 {
 }
 
 // P is its probability.
-func (m *Model) P(x []float64) float64 { return Sigmoid(m.Z(x)) }
+func (m *Logit) P(x []float64) float64 { return Sigmoid(m.Z(x)) }
 
 // Sigmoid is 1 / (1 + e^-z).
 func Sigmoid(z float64) float64 {
@@ -156,4 +158,21 @@ func Sigmoid(z float64) float64 {
 		return e / (1 + e)
 	}
 	return 1 / (1 + numeric.Exp(-z))
+}
+
+// Write writes the model for [ReadLogit].
+func (m *Logit) Write(w *codec.Writer) {
+	w.Float(m.Bias)
+	w.Floats(m.Slope)
+	w.Floats(m.Mean)
+}
+
+// ReadLogit reads what [Logit.Write] wrote of a model of p features. What is damaged fails r.
+func ReadLogit(r *codec.Reader, p int) *Logit {
+	m := &Logit{Bias: r.Float(), Slope: r.Floats(), Mean: r.Floats()}
+	if len(m.Slope) != p || len(m.Mean) != p {
+		r.Fail("%d slopes and %d means of %d features", len(m.Slope), len(m.Mean), p)
+		return &Logit{Slope: make([]float64, p), Mean: make([]float64, p)}
+	}
+	return m
 }

@@ -1,12 +1,4 @@
-// Package decode turns probabilities into a plan: how many of the likeliest labels to take, in which
-// order, and with which links between them.
-//
-//	p(label)      ──▶ Size    the number that maximises the expected F1
-//	p(a before b) ──▶ Path    one chain through all
-//	              └─▶ Links   a directed acyclic graph
-//
-// Everything is exact or greedy over fixed orders: equal inputs give equal bits.
-package decode
+package learn
 
 import (
 	"cmp"
@@ -18,6 +10,13 @@ const (
 	distinguished = 60 // labels whose number is a distribution; what is less likely counts by its mean
 	exactPath     = 10 // nodes up to which Path is exact: 2ⁿ·n entries
 )
+
+// A plan is decoded from probabilities: how many of the likeliest labels to take, in which order, and with which links.
+//
+//	p(label)      ──▶ Size    the number that maximises the expected F1
+//	p(a before b) ──▶ Path    one chain through all
+//	              └─▶ Links   a directed acyclic graph
+//
 
 // Size returns the k ≤ most for which the k likeliest labels have the largest expected F1 with the true
 // set, and that expectation. p holds the probability of each label, falling; labels are independent:

@@ -1,4 +1,4 @@
-package trees
+package learn
 
 import (
 	"math"
@@ -8,8 +8,8 @@ import (
 // Contributions adds to dst, by feature, what each value of a row adds to its score: the Shapley values of the game in
 // which a coalition of features is worth the mean score of the rows of the fit that share them, weighted by how many
 // rows went each way (path-dependent TreeSHAP; Lundberg and others, Nature Machine Intelligence 2, 2020).
-// It returns the expected score of any row; that and the contributions add up to [Model.Score].
-func (m *Model) Contributions(dst []float64, row []float32) (expected float64) {
+// It returns the expected score of any row; that and the contributions add up to [Trees.Score].
+func (m *Trees) Contributions(dst []float64, row []float32) (expected float64) {
 	m.once.Do(m.readLeaves)
 	for _, l := range m.leaves {
 		met := 0
@@ -41,7 +41,7 @@ type onPath struct {
 }
 
 // readLeaves lists the leaves of all trees, which the first explanation asks for: a model of 120 trees has up to 5 MB of them.
-func (m *Model) readLeaves() {
+func (m *Trees) readLeaves() {
 	for _, t := range m.trees {
 		m.leaves = appendLeaves(m.leaves, t, 0, nil)
 	}
