@@ -3,7 +3,8 @@ package graph
 import (
 	"cmp"
 	"math/bits"
-	"slices"
+
+	"waymark/internal/numeric"
 )
 
 // A Scored is a node and its score.
@@ -14,12 +15,13 @@ type Scored struct {
 
 // better orders by falling score, which is never NaN, then by node.
 func better(a, b Scored) int {
-	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Node, b.Node))
-}
-
-// worse is the order of the heap, better(a, b) > 0.
-func worse(a, b Scored) bool {
-	return a.Score < b.Score || a.Score == b.Score && a.Node > b.Node
+	switch {
+	case a.Score > b.Score:
+		return -1
+	case a.Score < b.Score:
+		return 1
+	}
+	return cmp.Compare(a.Node, b.Node)
 }
 
 // AdamicAdarTop appends to dst[:0] the k nodes most alike u, with AA(u, v) > 0: the same bits as [AdamicAdar], in the order of
@@ -41,48 +43,11 @@ func AdamicAdarTop(g Adjacency, u int32, k int, s *Scratch, dst []Scored) []Scor
 		s.seen[i] = 0
 		for ; word != 0; word &= word - 1 {
 			v := int32(i*64 + bits.TrailingZeros64(word))
-			if v != u {
-				dst = offer(dst, k, Scored{v, s.sum[v]})
+			if v != u && (len(dst) < k || s.sum[v] >= dst[k-1].Score) { // most are far below
+				dst = numeric.Keep(dst, k, Scored{v, s.sum[v]}, better)
 			}
 			s.sum[v] = 0
 		}
 	}
-	slices.SortFunc(dst, better)
 	return dst
-}
-
-// offer adds c to the heap of the k best so far, whose worst is h[0].
-func offer(h []Scored, k int, c Scored) []Scored {
-	if len(h) < k {
-		h = append(h, c)
-		for i := len(h) - 1; i > 0; { // up
-			parent := (i - 1) / 2
-			if worse(h[parent], h[i]) {
-				break
-			}
-			h[i], h[parent] = h[parent], h[i]
-			i = parent
-		}
-		return h
-	}
-	if worse(c, h[0]) {
-		return h
-	}
-	i := 0
-	for {
-		child := 2*i + 1
-		if child >= k {
-			break
-		}
-		if child+1 < k && worse(h[child+1], h[child]) {
-			child++
-		}
-		if worse(c, h[child]) {
-			break
-		}
-		h[i] = h[child]
-		i = child
-	}
-	h[i] = c
-	return h
 }
