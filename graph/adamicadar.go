@@ -83,7 +83,11 @@ func (s *Scratch) spread(g Adjacency, u int32) (lo, hi int) {
 const MostMarked = 16
 
 // Marks are the neighbours of up to MostMarked nodes, noted by node: another node is compared with all of these in one walk
-// over its own neighbours. To be used again by one goroutine at a time, for graphs of any size.
+// over its own neighbours. To be used again by one goroutine at a time, for graphs of any size. A context of twelve steps and
+// sixty candidates takes sixty walks this way, and 720 merges by [AdamicAdar]:
+//
+//	marks.Set(g, steps)
+//	aa := marks.AdamicAdar(v) // aa[i] is AA(steps[i], v)
 type Marks struct {
 	g     Adjacency
 	nodes []int32

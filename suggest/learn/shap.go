@@ -91,7 +91,7 @@ func shapley(path []onPath, value float64) []float64 {
 			sizes[0] = value
 			for j, f := range path {
 				for k := d - 1; j != i && k >= 0; k-- {
-					if sizes[k] *= f.share; k > 0 && met>>j&1 == 1 {
+					if sizes[k] = float64(sizes[k] * f.share); k > 0 && met>>j&1 == 1 {
 						sizes[k] += sizes[k-1]
 					}
 				}
