@@ -68,11 +68,11 @@ install: build ## waymark, and what hosts call for their hooks, into go's bin di
 # Packages with goroutines or locks of their own, or with numeric.Each: all others have nothing to race. cmd/waymark starts the program
 # as it is built, without the detector; score/contribution uses sync for tables that are read once.
 RACED = $(shell { GOFLAGS='$(GOFLAGS)' GOWORK='$(GOWORK)' go list -f '{{range .Imports}}{{if or (eq . "sync") (eq . "sync/atomic")}}{{$$.ImportPath}} {{end}}{{end}}' $(ALL) | tr ' ' '\n'; \
-	grep -rl --include='*.go' --exclude='*_test.go' --exclude-dir=lab 'numeric\.Each(' . | sed 's|/[^/]*$$||; s|^\.|waymark|'; } | sort -u | grep -v '/cmd/waymark$$\|/score/contribution$$')
+	grep -rl --include='*.go' --exclude='*_test.go' --exclude-dir=lab 'numeric[.]Each' . | sed 's|/[^/]*$$||; s|^\.|waymark|'; } | sort -u | grep -v '/cmd/waymark$$\|/score/contribution$$')
 
 # Of these, kernels compute or ask on several processors and have nothing else to race: the tests that do so say it in
 # their names.
-KERNELS = $(filter waymark/graph waymark/suggest/evaluate waymark/suggest/learn/% waymark/score waymark/suggest/semantic waymark/spectral waymark/suggest,$(RACED))
+KERNELS = $(filter waymark/graph waymark/suggest/evaluate waymark/suggest/learn waymark/suggest/learn/% waymark/score waymark/suggest/semantic waymark/spectral waymark/suggest,$(RACED))
 SPREAD  = OnAnyNumberOf|Readers|Concurrently
 
 # Everywhere else sums run without the detector, which slows them down twentyfold: half the time of a server's tests.

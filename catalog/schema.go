@@ -342,8 +342,11 @@ func properties(schema json.RawMessage, items bool) (found []Property) {
 			}
 			inner := s.with(properties[name])
 			of := inner.Object()
-			p := Property{Name: prefix + name, Type: inner.kind(), Required: prefix == "" && slices.Contains(required, any(name))}
+			p := Property{Name: prefix + name, Type: "any", Required: prefix == "" && slices.Contains(required, any(name))}
 			p.Description, _ = of["description"].(string)
+			if t := inner.words(0); len(t) > 0 {
+				p.Type = strings.Join(t, "|")
+			}
 			found = append(found, p)
 			if prefix == "" {
 				object(inner, name+".", depth+1)
@@ -361,15 +364,39 @@ func properties(schema json.RawMessage, items bool) (found []Property) {
 	return slices.CompactFunc(found, func(a, b Property) bool { return a.Name == b.Name })
 }
 
-// kind is the type of a property: the words of JSON Schema but null, joined by |, a data set's own word, or any.
-func (s Schema) kind() string {
-	if own, ok := s.Object()["type"].(string); ok && own != "" && named(own) == AnyType {
-		return own
+// words lists the types that s admits in the words of its author, null apart, in the order they are named.
+func (s Schema) words(depth int) (types []string) {
+	o := s.Object()
+	if o == nil || depth > maxNesting {
+		return nil
 	}
-	switch t := s.Types() &^ isNull; t {
-	case 0, AnyType &^ isNull:
-		return "any"
-	default:
-		return strings.ReplaceAll(t.String(), " or ", "|")
+	all := words(o["type"])
+	for _, b := range s.branches(o, "anyOf", "oneOf", "allOf") {
+		all = append(all, b.words(depth+1)...)
 	}
+	add := func(word string) {
+		if word != "" && word != "null" && !slices.Contains(types, word) {
+			types = append(types, word)
+		}
+	}
+	for _, word := range all {
+		add(word)
+	}
+	if len(types) == 0 {
+		values, _ := o["enum"].([]any)
+		if v, ok := o["const"]; ok {
+			values = append(values[:len(values):len(values)], v)
+		}
+		for _, v := range values {
+			if t := TypesOf(v); t == isNumber {
+				add("integer")
+			} else {
+				add(t.String())
+			}
+		}
+	}
+	if _, ok := o["properties"].(map[string]any); ok && len(types) == 0 {
+		add("object")
+	}
+	return types
 }

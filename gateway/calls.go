@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -161,37 +160,56 @@ func (u *upstream) ask(outer context.Context, l *link, t *contract, c run.Call) 
 	return u.failureOf(err, l), ok && said.Code == codeGone, nil
 }
 
-// listeners hear of the progress of the calls of one connection, by the token that each was sent with.
+// listeners are the calls of one connection, by the token that they were sent with.
 type listeners struct {
-	last atomic.Int64
-	open sync.Map // of func(*mcp.ProgressNotificationParams)
+	mu   sync.Mutex
+	last int
+	open map[string]func(*mcp.ProgressNotificationParams)
 }
 
-// listen calls alive for every progress report of a call, and notify for those that come while it is at none, until stop
-// is called, which waits for its end. notify may be nil; a slow one delays nobody.
+// listen calls alive and notify for every progress report of a call, until stop is called, which waits for a notify under
+// way. notify may be nil; a slow one delays nobody: of several reports it receives the newest.
 func (l *listeners) listen(alive func(), notify func(done, total float64, message string)) (token string, stop func()) {
-	var busy sync.Mutex
-	token = "call-" + strconv.FormatInt(l.last.Add(1), 10)
-	l.open.Store(token, func(p *mcp.ProgressNotificationParams) {
-		alive()
-		if notify != nil && busy.TryLock() {
-			go func() {
-				defer busy.Unlock()
+	reports := make(chan *mcp.ProgressNotificationParams, 1)
+	var delivery sync.WaitGroup
+	if notify != nil {
+		delivery.Go(func() {
+			for p := range reports {
 				notify(p.Progress, p.Total, catalog.Cut(p.Message, messageBytes))
-			}()
+			}
+		})
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last++
+	token = "call-" + strconv.Itoa(l.last)
+	if l.open == nil {
+		l.open = map[string]func(*mcp.ProgressNotificationParams){}
+	}
+	l.open[token] = func(p *mcp.ProgressNotificationParams) {
+		alive()
+		select {
+		case <-reports: // nobody took the one before
+		default:
 		}
-	})
+		reports <- p // there is room: only we send
+	}
 	return token, func() {
-		l.open.Delete(token)
-		busy.Lock() // for good: a report that comes now is nothing
+		l.mu.Lock()
+		delete(l.open, token)
+		close(reports)
+		l.mu.Unlock()
+		delivery.Wait()
 	}
 }
 
 // report passes on what a server says. What belongs to no call of ours, or to one that is over, is nothing.
 func (l *listeners) report(p *mcp.ProgressNotificationParams) {
 	token, _ := p.ProgressToken.(string)
-	if listen, ok := l.open.Load(token); ok {
-		listen.(func(*mcp.ProgressNotificationParams))(p)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if listen := l.open[token]; listen != nil {
+		listen(p)
 	}
 }
 

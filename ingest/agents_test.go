@@ -102,9 +102,11 @@ func TestAgentSessions(t *testing.T) {
 // A document that is damaged, or is of another form, is dropped by its name as a damaged line is.
 func TestDamagedDocuments(t *testing.T) {
 	for format, tt := range map[string]struct{ name, text, reason string }{
-		"opencode": {"storage/part/msg2/prt1.json", `{"type":"tool","callID":"SECR`, "the file is cut off in this line"},
-		"cline":    {"tasks/s3/api_conversation_history.json", `[{"role":"user","content":"SECR`, "the file is cut off in this line"},
+		"opencode":     {"storage/part/msg2/prt1.json", `{"type":"tool","callID":"SECR`, "the file is cut off in this line"},
+		"cline":        {"tasks/s3/api_conversation_history.json", `[{"role":"user","content":"SECR`, "the file is cut off in this line"},
+		"cline, other": {"tasks/s3/api_conversation_history.json", `[{"kind":"SECRET"}]`, "none of its records is of a kind that is known"},
 	} {
+		format, _, _ := strings.Cut(format, ",")
 		fsys := fstest.MapFS{tt.name: {Data: []byte(tt.text)}}
 		for name, text := range agentSessions[format].files {
 			if name != tt.name {

@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,12 +29,12 @@ var datasetFiles = []struct {
 	kind Kind
 }{{"tools.jsonl", KindTool}, {"capabilities.jsonl", KindCapability}, {"episodes.jsonl", KindEpisode}}
 
-func decodeDataset(in *input) error {
+func decodeDataset(in *input, emit func(Item) bool) error {
 	if !in.isDir {
-		return in.eachLineOf("", func(l line) { in.emit(in.item(l, "")) })
+		return in.eachLineOf("", func(l line) bool { return emit(datasetItem(l, "")) })
 	}
-	requires, found := map[string][]string{}, false
-	err := in.eachLineOf("tool_graph.jsonl", func(l line) {
+	requires, more, found := map[string][]string{}, true, false
+	err := in.eachLineOf("tool_graph.jsonl", func(l line) bool {
 		var link struct {
 			Source string `json:"source"`
 			Target string `json:"target"`
@@ -49,19 +48,23 @@ func decodeDataset(in *input) error {
 		}
 		switch {
 		case err != nil:
-			in.emit(Item{Line: l.number, Kind: KindTool, Dropped: err.Error()})
+			more = emit(Item{File: "tool_graph.jsonl", Line: l.number, Kind: KindTool, Dropped: err.Error()})
 		case link.Type != "":
 			requires[link.Target] = append(requires[link.Target], link.Source)
 		}
+		return more
 	})
-	for i := 0; i < len(datasetFiles) && (err == nil || errors.Is(err, fs.ErrNotExist)); i++ {
-		f := datasetFiles[i]
-		err = in.eachLineOf(f.name, func(l line) {
-			it := in.item(l, f.kind)
-			if it.Tool != nil {
+	for _, f := range datasetFiles {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) || !more {
+			return err
+		}
+		err = in.eachLineOf(f.name, func(l line) bool {
+			it := datasetItem(l, f.kind)
+			if it.File = f.name; it.Tool != nil {
 				it.Tool.Requires = append(it.Tool.Requires, requires[it.Tool.ID]...)
 			}
-			in.emit(it)
+			more = emit(it)
+			return more
 		})
 		found = found || err == nil
 	}
@@ -74,45 +77,36 @@ func decodeDataset(in *input) error {
 	return nil
 }
 
-func (in *input) eachLineOf(name string, visit func(line)) error {
+func (in *input) eachLineOf(name string, visit func(line) bool) error {
 	f, err := in.open(name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	in.file = cmp.Or(name, in.name)
-	return in.eachLine(f, visit)
+	return eachLine(f, visit)
 }
 
-func decodeWaymark(in *input) error {
-	return in.eachFile("waymark", func(_ string, f io.Reader) error {
-		return in.eachLine(f, func(l line) { in.emit(in.item(l, "")) })
-	})
-}
-
-// item reads a line of a data set or of an export, whose kind may be known. It is read as the HTTP interface reads a body,
-// but for an episode of a data set, which may have other fields, and a time that is a date only.
-func (in *input) item(l line, kind Kind) Item {
-	it := Item{Line: l.number, Kind: kind}
-	var body map[string]json.RawMessage
-	err := l.decode(&body)
-	has := func(name string) bool { return len(body[name]) > 0 && string(body[name]) != "null" }
-	if err == nil {
-		_ = json.Unmarshal(body["id"], &it.ID) // one that is no text is none
-		switch {
-		case in.own:
-			_ = json.Unmarshal(body["kind"], &it.Kind)
-			delete(body, "kind")
-			l.data = encode(body)
-		case kind != "":
-		case has("steps"):
-			it.Kind = KindEpisode
-		case has("tools"), has("tasks"):
-			it.Kind = KindCapability
+func datasetItem(l line, kind Kind) (it Item) {
+	var err error
+	if kind == "" {
+		var d *document
+		switch d, err = newDocument(l); {
+		case err != nil:
+		case d.at("steps") != nil:
+			kind = KindEpisode
+		case d.at("tools") != nil || d.at("tasks") != nil:
+			kind = KindCapability
 		default:
-			it.Kind = KindTool
+			kind = KindTool
 		}
-		err = it.decode(l, in.own)
+	}
+	if it.Line, it.Kind = l.number, kind; err == nil {
+		if kind == KindEpisode {
+			it.Episode, it.Split, err = readEpisode(l)
+			it.ID = it.Episode.ID
+		} else {
+			err = it.decode(l)
+		}
 	}
 	if err != nil {
 		it.drop(err.Error())
@@ -120,34 +114,42 @@ func (in *input) item(l line, kind Kind) Item {
 	return it
 }
 
-func (it *Item) decode(l line, own bool) (err error) {
+// decode reads a line as the HTTP interface reads the body of its kind.
+func (it *Item) decode(l line) (err error) {
+	switch it.Kind {
+	case KindTool:
+		it.Tool = new(catalog.Tool)
+		err = l.decodeOwn(it.Tool)
+		it.ID = it.Tool.ID
+	case KindCapability:
+		it.Capability = new(catalog.Capability)
+		err = l.decodeOwn(it.Capability)
+		it.ID = it.Capability.ID
+	case KindEpisode:
+		it.Episode = new(episodic.Episode)
+		err = l.decodeOwn(it.Episode)
+		it.ID = it.Episode.ID
+	case "":
+		err = errors.New("no kind")
+	default:
+		err = fmt.Errorf("unknown kind %.40q: want tool, capability or episode", it.Kind)
+		it.Kind = ""
+	}
+	return err
+}
+
+// readEpisode reads an episode whose time may be a date only.
+func readEpisode(l line) (e *episodic.Episode, split string, err error) {
 	var d struct {
 		episodic.Episode
 		Time  *string `json:"time"`
 		Split string  `json:"split"`
 	}
-	switch {
-	case it.Kind == KindTool:
-		it.Tool = new(catalog.Tool)
-		return l.decodeOwn(it.Tool)
-	case it.Kind == KindCapability:
-		it.Capability = new(catalog.Capability)
-		return l.decodeOwn(it.Capability)
-	case it.Kind == KindEpisode && own:
-		it.Episode = new(episodic.Episode)
-		return l.decodeOwn(it.Episode)
-	case it.Kind == KindEpisode:
-		if err = l.decode(&d); err == nil && d.Time != nil {
-			d.Episode.Time, err = readTime(*d.Time)
-		}
-		it.Episode, it.Split = &d.Episode, d.Split
-		return err
-	case it.Kind == "":
-		return errors.New("no kind")
+	err = l.decode(&d)
+	if err == nil && d.Time != nil {
+		d.Episode.Time, err = readTime(*d.Time)
 	}
-	err = fmt.Errorf("unknown kind %.40q: want tool, capability or episode", it.Kind)
-	it.Kind = ""
-	return err
+	return &d.Episode, d.Split, err
 }
 
 // readTime reads RFC 3339, or a date, or a date and time without a zone (taken as UTC). Empty is
@@ -190,4 +192,33 @@ func WriteLine(w io.Writer, it Item) error {
 	}
 	_, err := fmt.Fprintf(w, `{"kind":%q,%s`, it.Kind, b.Bytes()[1:]) // no body is empty: each has an id
 	return err
+}
+
+func decodeWaymark(in *input, emit func(Item) bool) error {
+	return in.eachFile("waymark", func(name string) (more bool, err error) {
+		err = in.eachLineOf(name, func(l line) bool {
+			it := waymarkItem(l)
+			it.File = name
+			more = emit(it)
+			return more
+		})
+		return more, err
+	})
+}
+
+func waymarkItem(l line) (it Item) {
+	it.Line = l.number
+	var body map[string]json.RawMessage
+	err := l.decode(&body)
+	if err == nil {
+		_ = json.Unmarshal(body["kind"], &it.Kind) // one that is no text is none
+		_ = json.Unmarshal(body["id"], &it.ID)
+		delete(body, "kind")
+		l.data = encode(body)
+		err = it.decode(l)
+	}
+	if err != nil {
+		it.drop(err.Error())
+	}
+	return it
 }

@@ -236,32 +236,24 @@ func unreadable(err error) error {
 	return fmt.Errorf("cannot be read: %w", err)
 }
 
-// eachFile calls visit for the input if it is a file, and for the files of a folder, sorted, that are of the format, while
-// somebody reads.
-func (in *input) eachFile(format string, visit func(name string, f io.Reader) error) error {
-	one := func(name string) error {
-		f, err := in.open(name)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		in.file = name
-		return visit(name, f)
-	}
+// eachFile calls visit for the input if it is a file, and for the files of a folder, sorted, that are of the format, until
+// visit reports false.
+func (in *input) eachFile(format string, visit func(name string) (more bool, err error)) error {
 	if !in.isDir {
-		return one(in.name)
+		_, err := visit(in.name)
+		return err
 	}
 	return in.files(func(name, f string, err error) error {
+		more := true
 		switch {
 		case err == nil && f == format:
-			err = one(name)
+			more, err = visit(name)
 		case err == nil, errors.Is(err, ErrFormat), errors.Is(err, errEmpty):
 			err = nil
 		default: // the others still count
-			in.emit(Item{File: name, Unread: true, Dropped: unreadable(err).Error()})
-			err = nil
+			more, err = in.emit(Item{File: name, Unread: true, Dropped: unreadable(err).Error()}), nil
 		}
-		if err == nil && !in.more() {
+		if err == nil && !more {
 			return fs.SkipAll
 		}
 		return err

@@ -169,23 +169,11 @@ type document struct {
 
 func newDocument(l line) (*document, error) {
 	d := &document{raw: l.data, problem: new(error)}
-	if l.problem != nil || codec.CheckFile(l.data) != nil || !d.decode(&d.members) {
+	if l.problem != "" || codec.CheckFile(l.data) != nil || !d.decode(&d.members) {
 		var object map[string]json.RawMessage
 		return nil, cmp.Or(l.decode(&object), errors.New("is not a JSON object"))
 	}
 	return d, nil
-}
-
-// parse reads a line that holds an object, or a list, of which it leaves out what is null.
-func parse(l line) (d *document, list []*document, err error) {
-	d, err = newDocument(l)
-	if err != nil && l.problem == nil && bytes.HasPrefix(l.data, []byte("[")) {
-		d = &document{raw: l.data, problem: new(error)}
-		if list, isList := d.elements(); isList {
-			return d, list, nil
-		}
-	}
-	return d, nil, err
 }
 
 // decode reads the document into a map or a list of its parts; false for anything else.

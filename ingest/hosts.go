@@ -3,20 +3,15 @@ package ingest
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"waymark/ingest/hook"
 )
 
 // host is the format in which one host keeps its sessions: lines, or one document, of records. A record holds parts,
@@ -28,12 +23,11 @@ import (
 type host struct {
 	format  string
 	records string // members with the records of a file that is one document
-	talks   string // members that name the conversation, where each such document, or list, is one of its own
 	known   string // conditions of records that are understood; any other is counted as skipped
 
 	starts  string // conditions of the record that names the session; "": each may
 	session string // its id; else the name of the file, or of its folder where all files have one name
-	sub     string // names the subagent of a record, whose calls are a thread of their own
+	sub     func(s *session, d *document) string
 
 	time     string // of a record
 	turn     string // names what the parallel calls of a message have in common, from this record on
@@ -45,14 +39,10 @@ type host struct {
 	parts string // lists of parts in the body
 	rules []rule // of parts, by their type
 
-	asks string   // conditions of records in which the user asks
-	text string   // fields of the request
-	own  []string // beginnings of texts that the program itself writes in the user's name,
-	tags string   // but for what stands in these tags
+	asks   string // conditions of records in which the user asks
+	text   string // fields of the request
+	prompt func(text string) string
 }
-
-// typed are the marks of Claude Code; a slash command stands in tags.
-var typed = []string{"<local-command", "<bash-", "[Request interrupted", "Caveat: The messages below", "<command-"}
 
 const callIDs = "call_id id"
 
@@ -71,15 +61,14 @@ var hosts = map[string]*host{
 	//	assistant  message.id m1, content [tool_use b]              the same message: a and b are parallel
 	//	user       content [tool_result a, is_error false]          a worked
 	//
-	// The calls of a subagent (agentId, in a file of its own; in older files isSidechain alone) are another's decisions.
+	// The calls of a subagent (isSidechain, in the same file or one of its own) are another's decisions.
 	"claude-code": {
 		format:  "claude-code",
 		known:   "type=user|assistant|summary|system|progress|attachment|file-history-snapshot|queue-operation",
-		session: "sessionId", sub: "agentId",
+		session: "sessionId", sub: sidechain,
 		time: "timestamp", turn: "message.id uuid",
 		parts: "message.content", rules: anthropicRules,
-		asks: "type=user !isMeta=true !isCompactSummary=true", text: "message.content",
-		own: typed, tags: "command-name command-args",
+		asks: "type=user !isMeta=true !isCompactSummary=true", text: "message.content", prompt: typedPrompt,
 	},
 	// A Codex session (rollout-….jsonl) is a file of lines {timestamp, type, payload}, before September 2025 of payloads
 	// alone, first as {session, items}:
@@ -111,8 +100,7 @@ var hosts = map[string]*host{
 				failure: "result.Err result.Ok.content", value: "result.Ok"}},
 		},
 		asks: "payload.type=user_message; payload.type=message payload.role=user; type=message role=user",
-		text: "payload.message payload.content content",
-		own:  []string{"<", "# AGENTS.md instructions", "# Context from my IDE setup"},
+		text: "payload.message payload.content content", prompt: codexPrompt,
 	},
 	// A Copilot CLI session (session-state/ID/events.jsonl) is a file of events {type, data, timestamp}:
 	//
@@ -126,7 +114,8 @@ var hosts = map[string]*host{
 		known: "type=session.*|assistant.*|user.message|tool.execution_p*|tool.user_requested*|hook.*|subagent.*|" +
 			"skill.*|system.*|permission.*|abort*",
 		starts: "type=session.start", session: "data.sessionId",
-		sub: "data.parentToolCallId", time: "timestamp", turn: "data.messageId",
+		sub:  func(_ *session, d *document) string { return d.text("data.parentToolCallId") },
+		time: "timestamp", turn: "data.messageId",
 		body: "data", kind: "type", whole: []rule{
 			{kinds: "tool.execution_start", id: "toolCallId", tool: "mcpToolName toolName", server: "mcpServerName",
 				arguments: "arguments"},
@@ -166,7 +155,7 @@ var hosts = map[string]*host{
 				failed: "toolResult.status=error; toolResult.value.isError=true", worked: "toolResult.status=success",
 				failure: "toolResult.error toolResult.value", value: "toolResult.value"}},
 		},
-		asks: "role=user", text: "content", own: typed,
+		asks: "role=user", text: "content", prompt: typedPrompt,
 	},
 	// OpenCode keeps a folder of small files: message/SESSION/MESSAGE.json {id, role, time}, and
 	// part/MESSAGE/PART.json, {type: text, text} or
@@ -183,23 +172,9 @@ var hosts = map[string]*host{
 		},
 		asks: "role=user", text: "parts",
 	},
-	// Conversations with a model in the words of OpenAI's interfaces, each of these an object, a line, or
-	// an element of a list:
-	//
-	//	{"messages":[…]}                                   chat completions; a request and its "choices" as well
-	//	{"input":[…],"output":[…]}                         Responses: function_call, function_call_output, mcp_call
-	//	{"role":"assistant","tool_calls":[…]}              one message: the file is the conversation
-	//	{"type":"function_call","call_id":…}               one item of Responses, the same
-	//	{"data":[{"object":"trace"},{"object":"trace.span"}]}  a trace of the Agents SDK
-	//
-	// The calls of one message are parallel, and so are items that stand together before their outputs.
-	// Arguments may be an object or JSON in a string; a call without an id is paired with its answer by
-	// its place. There are no times. An answer is a failure if it says so (is_error, status "error", or
-	// JSON with isError or a lone error); else nobody knows, and so it stays.
+	// The messages and items of [decodeOpenAIChat], which says to which conversation they belong.
 	"openai-chat": {
-		format: "openai-chat", known: "role; type=*_call*|*message|reasoning|compaction|item_reference|mcp_*", together: true,
-		talks: `conversation_id thread_id session_id conversation conversation.id
-			metadata.session_id metadata.thread_id metadata.conversation_id id`,
+		format: "openai-chat", known: ".", together: true,
 		// A log of both the request and the response holds the lists inside.
 		records: `messages items input output choices body.messages body.input
 			request.messages request.items request.input request.output
@@ -226,108 +201,72 @@ var hosts = map[string]*host{
 	"cline": {
 		format: "cline", known: "role=user; role=assistant content=[*", time: "ts", together: true,
 		parts: "content", rules: anthropicRules,
-		asks: "role=user", text: "content", own: []string{""}, tags: "task feedback",
+		asks: "role=user", text: "content", prompt: func(text string) string {
+			return cmp.Or(between(text, "<task>", "</task>"), between(text, "<feedback>", "</feedback>"))
+		},
 	},
 }
 
-// session is the state of reading one file, or one conversation in it.
+// session is the state of reading one file.
 type session struct {
 	*traces
 	*host
 	name  string
 	began time.Time
 	turn  string
-	place int    // of the record among the others
-	said  string // the last request, which some hosts write twice
+	said  string            // the last request, which some hosts write twice
+	sides map[string]string // line of a sidechain of Claude Code → its subagent
+
 	named bool
-	only  *thread // of a conversation; else the records name theirs
-	spans *spans
+	only  *thread // where the records are not told apart by a label
 }
 
-func (h *host) decode(in *input) error {
-	return in.eachTraceFile(h.format, func(t *traces, name string, r io.Reader) error {
-		s := &session{traces: t, host: h, name: in.sessionOf(name), spans: newSpans(t)}
-		defer s.spans.end()
-		return in.eachValue(r, false, s.value)
+var errNothingKnown = errors.New("none of its records is of a kind that is known")
+
+func (h *host) decode(in *input, emit func(Item) bool) error {
+	t := in.traces(h.format)
+	return in.eachTraceFile(t, emit, func(name string, r io.Reader, more func() bool) error {
+		s := &session{traces: t, host: h, name: in.sessionOf(name), sides: map[string]string{}}
+		return eachValue(r, false, func(l line) bool {
+			if err := s.value(l); err != nil {
+				t.drop(l.number, err)
+			}
+			return more()
+		})
 	})
 }
 
 // value reads a record, a list of them, or an object that holds them.
-func (s *session) value(l line) {
-	d, all, err := parse(l)
-	const message = "role; type=*_call"
-	isList, talks := all != nil, s.talks != ""
-	switch {
-	case err != nil:
+func (s *session) value(l line) error {
+	d, err := newDocument(l)
+	inside := err != nil && l.problem == "" && bytes.HasPrefix(l.data, []byte("["))
+	all := []*document{d}
+	if inside {
+		d = &document{raw: l.data, problem: new(error)}
+		if all, inside = d.elements(); inside {
+			err = nil
+		}
+	}
+	if err != nil {
 		s.tally.Lines++
-		s.drop(l.number, err)
-		return
-	case talks && isList && !(len(all) > 0 && holds(all[0], message)): // each element is a value
-		for _, e := range all {
-			s.value(line{number: l.number, data: e.raw})
-		}
-		return
-	case talks && holds(d, "data=[*; object=trace*"):
-		s.spans.read(spanRows["agents"], l)
-		return
-	case !isList && !(talks && holds(d, message)):
-		if all = d.records(s.records); all != nil {
-			s.start(d, time.Time{})
-		}
+		return err
 	}
-	switch {
-	case all == nil:
-		all = []*document{d}
-	case talks:
-		s = s.conversation(d, all)
-		defer s.only.flush()
+	if records := d.records(s.records); records != nil {
+		all, inside = records, true
+		s.start(d, time.Time{})
 	}
-	s.tally.Lines += len(all)
+	skipped := s.tally.Skipped
 	for i, m := range all {
-		s.record(l.number, m)
-		if err := *m.problem; err != nil { // after what can be read of it
-			if *m.problem = nil; len(all) > 1 {
-				err = fmt.Errorf("record %d: %w", i+1, err)
-			}
-			s.drop(l.number, err)
+		number := l.number
+		if inside {
+			number = i + 1
 		}
+		s.record(number, number, m)
 	}
-}
-
-// conversation begins one. Without a name it is known by its first call, if the id of that is one that no other would
-// have, else by all of its content. The id of a completion is not that of its conversation. Logs of requests hold each
-// conversation many times, every time longer: the longest counts.
-func (s *session) conversation(d *document, all []*document) *session {
-	name := ""
-	for field := range strings.FieldsSeq(s.talks) {
-		if id := hook.Text(d.value(field)); !strings.HasPrefix(id, "chatcmpl-") && !strings.HasPrefix(id, "resp_") {
-			name = cmp.Or(name, id)
-		}
+	if s.tally.Lines += len(all); *d.problem == nil && inside && len(all) > 0 && s.tally.Skipped-skipped == len(all) {
+		return errNothingKnown
 	}
-	if name == "" {
-		if name = firstCallID(all); !unique(name) {
-			name = fmt.Sprintf("%.8x", sha256.Sum256(d.raw))
-		}
-	}
-	return &session{traces: s.traces, host: s.host, only: s.newThread(name)}
-}
-
-func firstCallID(all []*document) string {
-	for _, m := range all {
-		if calls, _ := m.list("tool_calls"); len(calls) > 0 {
-			return calls[0].text("id")
-		}
-		if holds(m, "type=*_call") {
-			return m.text(callIDs)
-		}
-	}
-	return ""
-}
-
-// unique reports whether an id looks drawn at random: sixteen characters or more, digits and letters.
-func unique(id string) bool {
-	letter := func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
-	return len(id) >= 16 && strings.ContainsAny(id, "0123456789") && strings.ContainsFunc(id, letter)
+	return *d.problem // after what can be read of it
 }
 
 // records are those in some lists, or single, in their order; nil if there is no such member. A text alone is what a user
@@ -370,28 +309,30 @@ func (in *input) sessionOf(name string) string {
 	return in.folder
 }
 
-// record reads one record of a session, which stands on a line.
-func (s *session) record(number int, d *document) {
-	s.place++
-	at, th := moment(d, s.time), s.only
+// record reads one record of a session, which stands on a line and at a place among the others.
+func (s *session) record(number, place int, d *document) {
+	at := moment(d, s.time)
 	s.start(d, at)
-	if th == nil {
-		side := d.text(s.sub)
-		if side == "" && holds(d, "isSidechain=true") {
-			side = "subagent"
+	label := s.name
+	if s.sub != nil {
+		if sub := s.sub(s, d); sub != "" {
+			label += "/" + sub
 		}
-		th = s.thread(strings.TrimSuffix(s.name+"/"+side, "/"))
+	}
+	th := s.only
+	if th == nil {
+		th = s.thread(label)
 	}
 	if turn := d.text(s.host.turn); turn != "" || s.together {
 		s.turn = turn
 	}
 	body, one := cmp.Or(d.at(s.body), d), call{line: number, turn: s.turn, at: at}
-	if holds(d, "role=assistant") { // what has no id is answered before the next calls
+	if s.only != nil && d.text("role") == "assistant" { // what has no id is answered before the next calls
 		th.answered = th.asked
 	}
 	calls := th.apply(s.whole, d.text(s.kind), body, one)
 	if s.together && s.turn == "" {
-		one.turn = strconv.Itoa(s.place)
+		one.turn = strconv.Itoa(place)
 	}
 	for list := range strings.FieldsSeq(s.parts) {
 		if calls && list != "tool_calls" { // a record that is a call or a result by itself has no others in its content
@@ -416,7 +357,10 @@ func (s *session) record(number int, d *document) {
 	if err != nil {
 		s.drop(number, err)
 	}
-	if text = s.prompt(text); text != "" && (text != s.said || len(th.steps) > 0) {
+	if s.prompt != nil {
+		text = s.prompt(text)
+	}
+	if text != "" && (text != s.said || len(th.steps) > 0) {
 		s.said = text
 		if at.IsZero() {
 			at = s.began
@@ -435,19 +379,49 @@ func (s *session) start(d *document, at time.Time) {
 	}
 }
 
-// prompt is what a user wrote of a text.
-func (h *host) prompt(text string) string {
-	if !slices.ContainsFunc(h.own, func(begin string) bool { return strings.HasPrefix(text, begin) }) {
-		return text
+// sidechain names the subagent of a line of Claude Code.
+func sidechain(s *session, d *document) string {
+	if !holds(d, "isSidechain=true") {
+		return ""
 	}
-	var inside []string
-	for tag := range strings.FieldsSeq(h.tags) {
-		_, after, _ := strings.Cut(text, "<"+tag+">")
-		if s, _, closed := strings.Cut(after, "</"+tag+">"); closed {
-			inside = append(inside, strings.TrimSpace(s))
+	uuid := d.text("uuid") // of the first line of a subagent, if nothing names it
+	side := cmp.Or(d.text("agentId"), s.sides[d.text("parentUuid")], uuid, "subagent")
+	if uuid != "" {
+		s.sides[uuid] = side
+	}
+	return side
+}
+
+// typedPrompt is what a user typed: "" for what the program itself writes in the user's name.
+func typedPrompt(text string) string {
+	for _, own := range []string{"<local-command", "<bash-", "[Request interrupted", "Caveat: The messages below"} {
+		if strings.HasPrefix(text, own) {
+			return ""
 		}
 	}
-	return strings.TrimSpace(strings.Join(inside, " "))
+	if strings.HasPrefix(text, "<command-") { // a slash command, in tags
+		name, args := between(text, "<command-name>", "</command-name>"), between(text, "<command-args>", "</command-args>")
+		return strings.TrimSpace(name + " " + args)
+	}
+	return text
+}
+
+func codexPrompt(text string) string {
+	for _, own := range []string{"<", "# AGENTS.md instructions", "# Context from my IDE setup"} {
+		if strings.HasPrefix(text, own) {
+			return ""
+		}
+	}
+	return text
+}
+
+func between(s, from, to string) string {
+	_, s, _ = strings.Cut(s, from)
+	s, _, ok := strings.Cut(s, to)
+	if !ok {
+		return ""
+	}
+	return strings.TrimSpace(s)
 }
 
 // openCodeRoot is the folder with messages and their parts, "" if there is none.
@@ -462,60 +436,66 @@ func (in *input) openCodeRoot() string {
 	return ""
 }
 
-func decodeOpenCode(in *input) error {
-	t := in.traces("opencode")
+func decodeOpenCode(in *input, emit func(Item) bool) error {
+	t, more := in.traces("opencode"), true
 	root := cmp.Or(in.openCodeRoot(), ".")
 	sessions, err := fs.ReadDir(in.fsys, path.Join(root, "message"))
+	if err != nil {
+		return err
+	}
 	for _, folder := range sessions {
-		if !in.more() || !folder.IsDir() {
+		if !more || !folder.IsDir() {
 			continue
 		}
 		dir := path.Join(root, "message", folder.Name())
-		in.file = dir
-		t.begin()
+		messages, err := fs.ReadDir(in.fsys, dir)
+		if err != nil {
+			return err
+		}
+		t.file(dir, func(it Item) { more = more && emit(it) })
 		s := &session{traces: t, host: hosts["opencode"], name: folder.Name()}
-		for stem, m := range in.documents(t, dir) {
-			parts := [][]byte{}
-			for _, part := range in.documents(t, path.Join(root, "part", path.Base(cmp.Or(m.text("id"), stem)))) {
-				parts = append(parts, part.raw)
+		for i, m := range messages {
+			if d := in.smallDocument(t, path.Join(dir, m.Name())); d != nil {
+				id := cmp.Or(d.text("id"), strings.TrimSuffix(m.Name(), ".json"))
+				in.openCodeParts(t, d, path.Join(root, "part", path.Base(id)))
+				s.record(i+1, i+1, d)
 			}
-			list := slices.Concat([]byte("["), bytes.Join(parts, []byte(",")), []byte("]"))
-			m.members["parts"] = &document{raw: list, problem: m.problem}
-			s.record(s.place+1, m)
 		}
 		t.end()
 	}
-	if err == nil {
-		in.emit(Item{File: in.name, Tally: &t.tally})
+	if more {
+		emit(Item{Tally: &t.tally})
 	}
-	return err
+	return nil
 }
 
-// documents are the files of one object each in a folder, by their names without the ending. Other files are counted, or
-// dropped where they are damaged; a message without parts has no folder of them.
-func (in *input) documents(t *traces, folder string) iter.Seq2[string, *document] {
-	return func(yield func(string, *document) bool) {
-		files, err := fs.ReadDir(in.fsys, folder)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			t.emit(Item{File: folder, Unread: true, Dropped: unreadable(err).Error()})
-		}
-		for _, f := range files {
-			t.tally.Lines++
-			text, err := in.readAll(path.Join(folder, f.Name()))
-			var d *document
-			if err == nil {
-				d, err = newDocument(line{data: bytes.TrimSpace(text), cut: true})
-			}
-			switch {
-			case err == nil:
-				if !yield(strings.TrimSuffix(f.Name(), ".json"), d) {
-					return
-				}
-			case text != nil && (json.Valid(text) || path.Ext(f.Name()) != ".json"):
-				t.skip()
-			default:
-				t.emit(Item{File: path.Join(folder, f.Name()), Line: 1, Dropped: err.Error()})
-			}
+// openCodeParts puts the parts of a message into it; one without parts has no folder.
+func (in *input) openCodeParts(t *traces, d *document, folder string) {
+	files, _ := fs.ReadDir(in.fsys, folder)
+	var parts [][]byte
+	for _, f := range files {
+		if part := in.smallDocument(t, path.Join(folder, f.Name())); part != nil {
+			parts = append(parts, part.raw)
 		}
 	}
+	list := slices.Concat([]byte("["), bytes.Join(parts, []byte(",")), []byte("]"))
+	d.members["parts"] = &document{raw: list, problem: d.problem}
+}
+
+// smallDocument reads a file of one object; nil for anything else, which is counted, or dropped where it is damaged.
+func (in *input) smallDocument(t *traces, name string) *document {
+	t.tally.Lines++
+	text, err := in.readAll(name)
+	var d *document
+	if err == nil {
+		if d, err = newDocument(line{data: bytes.TrimSpace(text), cut: true}); err == nil {
+			return d
+		}
+		if json.Valid(text) || path.Ext(name) != ".json" {
+			t.skip()
+			return nil
+		}
+	}
+	t.emit(Item{File: name, Line: 1, Dropped: err.Error()})
+	return nil
 }

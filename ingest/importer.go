@@ -93,9 +93,12 @@ type Options struct {
 // Format is one kind of file that can be read.
 type Format struct {
 	Name   string
-	Does   string                // in one line
-	decode func(in *input) error // emits every item
+	Does   string // in one line
+	decode decoder
 }
+
+// decoder reads an input and hands every item to emit, until there are no more or emit reports false.
+type decoder func(in *input, emit func(Item) bool) error
 
 var formats = []Format{
 	{"dataset", "folder of tools.jsonl, capabilities.jsonl and episodes.jsonl, or one of them", decodeDataset},
@@ -109,7 +112,7 @@ var formats = []Format{
 	{"goose", "Goose session JSONL, one file or a folder of sessions", hosts["goose"].decode},
 	{"opencode", "OpenCode folder storage, with message and part", decodeOpenCode},
 	{"cline", "Cline task (api_conversation_history.json), one file or a folder of tasks", hosts["cline"].decode},
-	{"openai-chat", "OpenAI conversations: messages with tool_calls, Responses items, Agents traces; one an object, line or list", hosts["openai-chat"].decode},
+	{"openai-chat", "OpenAI conversations: messages with tool_calls, Responses items, Agents traces; one an object, line or list", decodeOpenAIChat},
 	{"otel", "OpenTelemetry traces in OTLP JSON, rows of spans of Phoenix and MLflow", spanRows["otel"].decode},
 	{"mcp-jsonrpc", "recorded MCP messages: a transport log, Claude Desktop mcp*.log, JSON-RPC lines", decodeJSONRPC},
 	{"langfuse", "Langfuse export of traces or observations", spanRows["langfuse"].decode},
@@ -129,14 +132,7 @@ type input struct {
 	folder string // last part of the path of the folder that is read, or that the file is in
 	isDir  bool
 	stream io.Reader
-
-	yield   func(Item, error) bool
-	stopped bool
-	source  string // of episodes
-	seen    Seen
-	file    string // that is being read
-	trace   bool   // the format is not one of catalogs and data sets
-	own     bool   // the format is our own, whose ids are refused as in a request
+	emit   func(Item) bool // of the decoder
 }
 
 // Read streams what is in the file or folder at path; "-" is standard input.
@@ -211,26 +207,32 @@ func (in *input) read(yield func(Item, error) bool) {
 		yield(Item{}, fmt.Errorf("import %s: %w", in.label(), err))
 		return
 	}
-	in.yield, in.stopped, in.file, in.source = yield, false, in.name, cmp.Or(in.opts.Source, "import:"+format)
-	in.trace, in.own = !slices.Contains(written, format), format == "waymark"
-	if in.seen = in.opts.Seen; in.seen == nil {
-		in.seen = Seen{}
+	source := cmp.Or(in.opts.Source, "import:"+format)
+	f := finisher{opts: in.opts, source: source, seen: in.opts.Seen, trace: !slices.Contains(written, format), own: format == "waymark"}
+	if f.seen == nil {
+		f.seen = Seen{}
 	}
-	err = cmp.Or(formats[i].decode(in), in.ctx.Err())
-	if err != nil && !in.stopped {
+	stopped := false
+	in.emit = func(it Item) bool {
+		if in.ctx.Err() != nil {
+			return false
+		}
+		f.finish(&it)
+		if it.File == "" {
+			it.File = in.name
+		}
+		stopped = !yield(it, nil)
+		return !stopped
+	}
+	err = formats[i].decode(in, in.emit)
+	if stopped {
+		return
+	}
+	if err == nil {
+		err = in.ctx.Err()
+	}
+	if err != nil {
 		yield(Item{}, fmt.Errorf("import %s as %s: %w", in.label(), format, err))
-	}
-}
-
-// more reports whether somebody still reads.
-func (in *input) more() bool { return !in.stopped && in.ctx.Err() == nil }
-
-// emit finishes an item and hands it on, if somebody still reads.
-func (in *input) emit(it Item) {
-	if in.more() {
-		in.finish(&it)
-		it.File = cmp.Or(it.File, in.file)
-		in.stopped = !in.yield(it, nil)
 	}
 }
 
@@ -267,16 +269,21 @@ func (in *input) readAll(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return in.whole(name, f)
-}
-
-func (in *input) whole(name string, f io.Reader) ([]byte, error) {
 	b, err := bounded.ReadAll(in.ctx, f, name, maxDocument)
 	return bytes.TrimPrefix(b, []byte(bom)), err
 }
 
 // written are the formats whose texts somebody wrote for them: one that is too long is refused, not cut.
 var written = []string{"dataset", "waymark"}
+
+// finisher puts items into the form in which they are stored, and drops what cannot be.
+type finisher struct {
+	opts   Options
+	source string
+	seen   Seen
+	trace  bool // the format is not one of catalogs and data sets
+	own    bool // the format is our own, whose ids are refused as in a request
+}
 
 // Seen maps a hash of the kind and id of an item to where it was first read and what it was.
 type Seen map[[16]byte]first
@@ -286,51 +293,50 @@ type first struct {
 	digest [12]byte
 }
 
-// finish puts an item into the form in which it is stored, or drops what cannot be.
-func (in *input) finish(it *Item) {
+func (f *finisher) finish(it *Item) {
 	switch {
 	case it.Tool != nil:
 		t := it.Tool
 		it.Kind = KindTool
 		sent := t.Description
-		if !in.trace { // its episodes name it so
-			in.respell(it, &t.ID)
+		if !f.trace { // its episodes name it so
+			f.respell(it, &t.ID)
 		}
-		in.keep(it, t.Normalise(), &t.ID, func() []byte { return encode(t) })
+		f.keep(it, t.Normalise(), &t.ID, func() []byte { return encode(t) })
 		if _, hidden := catalog.Hidden(sent); hidden { // whoever stores it takes them out, and says that they were there
 			t.Description = sent
 		}
 	case it.Capability != nil:
 		c := it.Capability
 		it.Kind = KindCapability
-		if in.opts.DropIntents {
+		if f.opts.DropIntents {
 			c.Intent = ""
 		}
-		in.keep(it, c.Normalise(), &c.ID, func() []byte { return encode(c) })
+		f.keep(it, c.Normalise(), &c.ID, func() []byte { return encode(c) })
 	case it.Episode != nil:
 		e := it.Episode
 		it.Kind = KindEpisode
 		if e.Label == "" {
 			e.Label = e.Source
 		}
-		if in.trace { // what people wrote to an agent has no limit
+		if f.trace { // what people wrote to an agent has no limit
 			e.Label = catalog.Cut(e.Label, catalog.MaxID)
-			it.Shortened = len(e.Intent) > episodic.MaxIntent && !in.opts.DropIntents
+			it.Shortened = len(e.Intent) > episodic.MaxIntent && !f.opts.DropIntents
 			e.Intent = redact.Cut(e.Intent, episodic.MaxIntent, catalog.Cut)
 		}
-		e.Source = in.source
+		e.Source = f.source
 		for i := range e.Steps {
-			in.respell(it, &e.Steps[i].Tool)
+			f.respell(it, &e.Steps[i].Tool)
 		}
-		if in.opts.DropIntents {
+		if f.opts.DropIntents {
 			e.Intent = ""
 		}
 		err := e.Normalise()
-		if err == nil && !in.opts.Now.IsZero() {
-			err = e.Validate(in.opts.Now)
+		if err == nil && !f.opts.Now.IsZero() {
+			err = e.Validate(f.opts.Now)
 		}
-		in.keep(it, err, &e.ID, func() []byte { return episodic.Canonical(*e) })
-		if it.Episode != nil && !in.takes(it.Split) {
+		f.keep(it, err, &e.ID, func() []byte { return episodic.Canonical(*e) })
+		if it.Episode != nil && !f.takes(it.Split) {
 			it.Episode, it.LeftOut = nil, "split "+it.Split
 		}
 	case it.Server != nil:
@@ -339,16 +345,16 @@ func (in *input) finish(it *Item) {
 }
 
 // respell changes the id of a tool that cannot be kept as it is.
-func (in *input) respell(it *Item, id *string) {
-	if is := catalog.RespellToolID(*id); is != *id && !in.own {
+func (f *finisher) respell(it *Item, id *string) {
+	if is := catalog.RespellToolID(*id); is != *id && !f.own {
 		it.Respelled = append(it.Respelled, Respelling{*id, is})
 		*id = is
 	}
 }
 
 // takes reports whether a part of a data set is wanted.
-func (in *input) takes(split string) bool {
-	switch in.opts.Split {
+func (f *finisher) takes(split string) bool {
+	switch f.opts.Split {
 	case "all":
 		return true
 	case "test":
@@ -358,7 +364,7 @@ func (in *input) takes(split string) bool {
 }
 
 // keep drops an item that is not valid, is a duplicate, or contradicts an earlier one.
-func (in *input) keep(it *Item, err error, id *string, content func() []byte) {
+func (f *finisher) keep(it *Item, err error, id *string, content func() []byte) {
 	it.ID = *id
 	if err != nil {
 		it.drop(err.Error())
@@ -368,10 +374,10 @@ func (in *input) keep(it *Item, err error, id *string, content func() []byte) {
 	key, digest := [16]byte(sum[:16]), [12]byte{}
 	sum = sha256.Sum256(content())
 	copy(digest[:], sum[:])
-	switch was, known := in.seen[key]; {
+	switch was, known := f.seen[key]; {
 	case !known:
-		in.seen[key] = first{int32(it.Line), digest}
-	case was.digest == digest, in.trace && it.Kind == KindEpisode: // a resumed session repeats what it goes on from
+		f.seen[key] = first{int32(it.Line), digest}
+	case was.digest == digest:
 		it.Tool, it.Capability, it.Episode = nil, nil, nil
 		it.Duplicate = true
 	default:

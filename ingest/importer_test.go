@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -196,6 +197,27 @@ func TestWaymark(t *testing.T) {
 	}, seen)
 	assert.Equal(t, "key:alice", items[2].Episode.Label, "what a body claims is a label")
 	assert.Equal(t, "import:waymark", items[2].Episode.Source)
+}
+
+// Law: what is exported and read again is what was exported, from whatever format it first came.
+func TestExportRoundTrip(t *testing.T) {
+	for _, path := range []string{"dataset", "tools", "claude", "export"} {
+		var first, second bytes.Buffer
+		for it, err := range Read(t.Context(), filepath.Join("testdata", path), Options{Split: "all", Source: "import:waymark"}) {
+			require.NoError(t, err)
+			if it.Episode != nil {
+				it.Episode.Label = "label" // as a first import leaves it
+			}
+			require.NoError(t, WriteLine(&first, it))
+		}
+		require.NotEmpty(t, first.String(), path)
+		for it, err := range ReadFrom(t.Context(), bytes.NewReader(first.Bytes()), Options{}) {
+			require.NoError(t, err)
+			require.Empty(t, it.Dropped)
+			require.NoError(t, WriteLine(&second, it))
+		}
+		assert.Equal(t, first.String(), second.String(), path)
+	}
 }
 
 func TestReadErrors(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"waymark/episodic"
+	"waymark/ingest/hook"
 	"waymark/internal/codec"
 )
 
@@ -31,11 +32,16 @@ import (
 //
 // The server of a connection is the option, else what the line says, else the name that the server gave
 // when it was initialized, else that of the file (mcp-server-fs.log).
-func decodeJSONRPC(in *input) error {
-	return in.eachTraceFile("mcp-jsonrpc", func(t *traces, name string, f io.Reader) error {
+func decodeJSONRPC(in *input, emit func(Item) bool) error {
+	t := in.traces("mcp-jsonrpc")
+	return in.eachTraceFile(t, emit, func(name string, f io.Reader, more func() bool) error {
 		r := transcript{traces: t, given: in.opts.Server, file: strings.TrimSuffix(path.Base(name), path.Ext(name)),
-			pending: map[string]asked{}, servers: map[string]string{}}
-		return in.eachLineUpTo(maxTraceLine, 1, bufio.NewReader(f), r.line)
+			pending: map[string][]asked{}, servers: map[string]string{}}
+		return eachLineUpTo(maxTraceLine, 1, bufio.NewReader(f), func(l line) bool {
+			t.tally.Lines++
+			r.line(l)
+			return more()
+		})
 	})
 }
 
@@ -43,16 +49,16 @@ type transcript struct {
 	*traces
 	given   string
 	file    string
-	pending map[string]asked  // what was asked and not answered, by connection and id
-	servers map[string]string // connection → name its server gave
-	sum     [32]byte          // of all calls so far: what tells a transcript without times from others
+	pending map[string][]asked // what was asked and not answered, by connection, sender and id
+	servers map[string]string  // connection → name its server gave
+	sum     [32]byte           // of all calls so far: what tells a transcript without times from others
 }
 
-// asked is a request of a client that waits for its answer.
+// asked is a request that waits for its answer.
 type asked struct {
-	method, sender string
-	call           string // id of the call in its thread
-	thread         *thread
+	method string
+	call   string // id of the call in its thread
+	thread *thread
 }
 
 // envelope is what stands around a message.
@@ -65,7 +71,6 @@ type envelope struct {
 }
 
 func (r *transcript) line(l line) {
-	r.tally.Lines++
 	e, ok, err := openEnvelope(l)
 	var batch []json.RawMessage
 	switch {
@@ -89,7 +94,7 @@ func (r *transcript) line(l line) {
 
 // openEnvelope finds the message in a line; not ok if there is none.
 func openEnvelope(l line) (e envelope, ok bool, err error) {
-	if l.problem != nil {
+	if l.problem != "" {
 		return e, false, l.decode(nil)
 	}
 	text := bytes.TrimSpace(l.data)
@@ -142,6 +147,9 @@ func (e *envelope) read(head string) {
 
 var logLevels = map[string]bool{"info": true, "debug": true, "warn": true, "warning": true, "error": true, "trace": true}
 
+// other maps a sender to who answers it.
+var other = map[string]string{"client": "server", "server": "client", "write": "read", "read": "write"}
+
 func (r *transcript) message(number int, e *envelope, v json.RawMessage) error {
 	m, err := newDocument(line{data: v})
 	if err != nil {
@@ -149,35 +157,29 @@ func (r *transcript) message(number int, e *envelope, v json.RawMessage) error {
 	}
 	connection := e.session + "\x00" + e.server
 	id, method, name := string(m.value("id")), m.text("method"), m.text("params.name")
-	key := connection + "\x00" + id
 	switch {
 	case id == "": // a notification
+		return *m.problem
 	case method == "":
-		// Who asked does not answer. Where nobody says who, a call is answered by what only a server says.
-		q, waits := r.pending[key]
-		answers := e.sender != q.sender
-		if e.sender == "" {
-			const called = "error; result.content !result.model; result.structuredContent; result.resultType"
-			answers = q.method != "tools/call" || holds(m, called)
-		}
-		if waits && answers {
-			delete(r.pending, key)
-			r.answer(number, e, connection, q, m)
-		}
-	case method == "tools/call" && name != "":
-		arguments, th := m.value("params.arguments"), r.thread(cmp.Or(e.session, r.file))
+		r.answer(number, e, connection, id, m)
+		return *m.problem
+	}
+	q := asked{method: method}
+	if method == "tools/call" && name != "" {
+		arguments := m.value("params.arguments")
+		q.thread = r.thread(cmp.Or(e.session, r.file))
+		q.thread.loose = true
 		r.sum = sha256.Sum256(slices.Concat(r.sum[:], []byte(name), arguments))
 		// Ids begin anew with each connection: what is unique is the moment, or all that came before.
 		unique := e.at.UTC().Format(time.RFC3339Nano)
 		if e.at.IsZero() {
 			unique = hex.EncodeToString(r.sum[:8])
 		}
-		q := asked{method, e.sender, unique + " " + connection + " " + id, th}
-		th.call(call{line: number, id: q.call, name: name, server: r.server(connection, e), arguments: arguments, at: e.at})
-		r.pending[key] = q
-	case matches(method, "initialize|server/discover|tools/list"):
-		r.pending[key] = asked{method: method, sender: e.sender}
+		q.call = unique + " " + connection + " " + id
+		q.thread.call(call{line: number, id: q.call, name: name, server: r.server(connection, e), arguments: arguments, at: e.at})
 	}
+	key := connection + "\x00" + e.sender + "\x00" + id
+	r.pending[key] = append(r.pending[key], q)
 	return *m.problem
 }
 
@@ -189,26 +191,58 @@ func (r *transcript) server(connection string, e *envelope) string {
 	return cmp.Or(r.given, e.server, r.servers[connection], named)
 }
 
-// answer reads what a server says to a request.
-func (r *transcript) answer(number int, e *envelope, connection string, q asked, m *document) {
-	failure, list := m.at("error"), m.value("result")
-	switch {
-	case q.method == "tools/call":
-		res := mcpOutcome.read(m.at("result"))
+func (r *transcript) answer(number int, e *envelope, connection, id string, m *document) {
+	key := connection + "\x00" + other[e.sender] + "\x00" + id
+	waiting := r.pending[key]
+	if len(waiting) == 0 {
+		return
+	}
+	i := 0
+	if e.sender == "" { // both sides may have asked under this id; the answers differ
+		called := m.at("result.content") != nil && m.at("result.model") == nil
+		i = max(0, slices.IndexFunc(waiting, func(q asked) bool { return (q.method == "tools/call") == called }))
+	}
+	q := waiting[i]
+	if r.pending[key] = append(waiting[:i:i], waiting[i+1:]...); len(r.pending[key]) == 0 {
+		delete(r.pending, key)
+	}
+	failure := m.at("error")
+	switch q.method {
+	case "tools/call":
+		if q.thread == nil {
+			return
+		}
+		res := result{outcome: episodic.Failure}
 		if failure != nil {
-			res = result{outcome: episodic.Failure, text: string(failure.value("code")) + " " + failure.text("message")}
+			res.text = string(failure.value("code")) + " " + failure.text("message")
+		} else {
+			res = toolResult(m.value("result"))
 		}
 		res.at = e.at
 		q.thread.settle(q.call, res)
-	case q.method == "tools/list" && failure == nil && list != nil:
-		tools := toolsList{given: true, emit: r.emit, line: number}
-		tools.value(line{number: number, data: list}, r.server(connection, e))
-	default:
+	case "initialize", "server/discover":
 		if name := m.text("result.serverInfo.name"); name != "" {
 			r.servers[connection] = name
+		}
+	case "tools/list":
+		if list := m.value("result"); failure == nil && list != nil {
+			tools := toolsList{given: true, emit: func(it Item) bool {
+				it.Line = number
+				r.emit(it)
+				return true
+			}}
+			tools.value(number, bytes.TrimSpace(list), r.server(connection, e), 0)
 		}
 	}
 }
 
-var mcpOutcome = outcome{failed: "isError=true", worked: ".={*", void: "resultType=input_required",
+var mcpOutcome = outcome{failed: "isError=true", worked: ".", void: "resultType=input_required",
 	failure: "content", value: "."}
+
+// toolResult reads the result of an MCP call.
+func toolResult(v json.RawMessage) result {
+	if hook.Members(v) == nil {
+		return result{value: v}
+	}
+	return mcpOutcome.read(&document{raw: v, problem: new(error)})
+}

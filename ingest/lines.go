@@ -22,19 +22,19 @@ const bom = "\uFEFF"
 type line struct {
 	number  int
 	data    []byte
-	cut     bool  // the file ends without a newline here
-	problem error // why it cannot be used
+	cut     bool   // the file ends without a newline here
+	problem string // why it cannot be used
 }
 
-// eachLine calls visit for every line that is not blank, while somebody reads.
-func (in *input) eachLine(r io.Reader, visit func(line)) error {
-	return in.eachLineUpTo(maxLine, 1, bufio.NewReaderSize(r, 64<<10), visit)
+// eachLine calls visit for every line that is not blank, until visit reports false.
+func eachLine(r io.Reader, visit func(line) bool) error {
+	return eachLineUpTo(maxLine, 1, bufio.NewReaderSize(r, 64<<10), visit)
 }
 
-// eachLineUpTo is [input.eachLine] for lines of at most so many bytes, numbered from a number.
-func (in *input) eachLineUpTo(most, number int, b *bufio.Reader, visit func(line)) error {
+// eachLineUpTo is [eachLine] for lines of at most so many bytes, numbered from a number.
+func eachLineUpTo(most, number int, b *bufio.Reader, visit func(line) bool) error {
 	var data []byte
-	for end := false; !end && in.more(); number++ {
+	for ; ; number++ {
 		data = data[:0]
 		tooLong := false
 		var err error
@@ -53,23 +53,24 @@ func (in *input) eachLineUpTo(most, number int, b *bufio.Reader, visit func(line
 		if err != nil && err != io.EOF {
 			return fmt.Errorf("line %d: %w", number, err)
 		}
-		end = err == io.EOF
-		l := line{number: number, cut: end, data: data}
+		l := line{number: number, cut: err == io.EOF, data: data}
 		if number == 1 {
 			l.data = bytes.TrimPrefix(l.data, []byte(bom))
 		}
 		l.data = bytes.TrimRight(l.data, "\r\n")
 		switch {
 		case tooLong || len(l.data) > most:
-			l.problem = fmt.Errorf("line is longer than %d bytes", most)
+			l.problem = fmt.Sprintf("line is longer than %d bytes", most)
 		case !utf8.Valid(l.data):
 			l.problem = problemIn(l.data)
 		}
-		if l.problem != nil || len(bytes.Trim(l.data, codec.Space)) > 0 {
-			visit(l)
+		if (l.problem != "" || len(bytes.Trim(l.data, codec.Space)) > 0) && !visit(l) {
+			return nil
+		}
+		if err == io.EOF {
+			return nil
 		}
 	}
-	return nil
 }
 
 // decode reads the line as JSON of another program into v. The error reads as a reason to drop the line.
@@ -79,24 +80,25 @@ func (l line) decode(v any) error { return l.decodeBy(codec.UnmarshalForeign, v)
 func (l line) decodeOwn(v any) error { return l.decodeBy(codec.Unmarshal, v) }
 
 func (l line) decodeBy(decode func([]byte, any) error, v any) error {
-	if l.problem != nil {
-		return l.problem
+	if l.problem != "" {
+		return errors.New(l.problem)
 	}
-	return cutOff(decode(l.data, v), l.cut)
-}
-
-// problemIn says why the value at the start of a text cannot be read.
-func problemIn(text []byte) error {
-	return cmp.Or(cutOff(codec.CheckFile(text), true), errors.New("malformed JSON"))
-}
-
-// cutOff is an error of reading a value, of which more may have stood in the file where it is the last.
-func cutOff(err error, last bool) error {
+	err := decode(l.data, v)
 	var strict *codec.Error
-	if errors.As(err, &strict) && strict.Cut && last {
+	if errors.As(err, &strict) && strict.Cut && l.cut {
 		return errCutOff
 	}
 	return err
+}
+
+// problemIn says why the value at the start of a text cannot be read.
+func problemIn(text []byte) string {
+	err := codec.CheckFile(text)
+	var strict *codec.Error
+	if errors.As(err, &strict) && strict.Cut {
+		err = errCutOff
+	}
+	return cmp.Or(err, errors.New("malformed JSON")).Error()
 }
 
 var errCutOff = errors.New("the file is cut off in this line")

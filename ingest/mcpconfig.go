@@ -2,10 +2,8 @@ package ingest
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/url"
 	"path"
@@ -51,18 +49,18 @@ type Launch struct {
 //	servers          VS Code (mcp.json; under mcp in settings.json)
 //	context_servers  Zed
 //	mcp_servers      Codex (TOML)
-func decodeMCPConfig(in *input) error {
-	return in.eachFile("mcp-config", func(name string, f io.Reader) error {
-		text, err := in.whole(name, f)
+func decodeMCPConfig(in *input, emit func(Item) bool) error {
+	return in.eachFile("mcp-config", func(name string) (more bool, err error) {
+		text, err := in.readAll(name)
 		if err != nil {
-			return err
+			return false, err
 		}
-		return launches(name, text, func(server string, l Launch, err error) {
-			it := Item{Line: lineOf(text, server), Kind: kindServer, ID: server, Server: &l.Server}
+		return true, launches(name, text, func(server string, l Launch, err error) {
+			it := Item{File: name, Line: lineOf(text, server), Kind: kindServer, ID: server, Server: &l.Server}
 			if err != nil {
 				it.drop(err.Error())
 			}
-			in.emit(it)
+			emit(it)
 		})
 	})
 }
@@ -199,22 +197,25 @@ func launch(name string, d *document) (l Launch, err error) {
 
 // times reads how long a start and a call may take. Hosts write "timeout" in seconds or milliseconds, and mean one or both by it.
 func (l *Launch) times(d *document) {
-	seconds := func(name string) float64 {
+	seconds := func(name string, unit float64) float64 {
 		if v := d.at(name); v != nil {
 			if n, err := strconv.ParseFloat(v.word(name), 64); err == nil && n > 0 {
-				return n
+				return n * unit
 			}
 		}
 		return 0
 	}
-	both := seconds("timeout")
+	l.StartTimeout = max(seconds("startup_timeout_sec", 1), seconds("startup_timeout_ms", .001))
+	l.CallTimeout = seconds("tool_timeout_sec", 1)
+	both := seconds("timeout", 1)
 	if both >= 1000 {
 		both /= 1000
 	}
-	l.StartTimeout = max(seconds("startup_timeout_sec"), seconds("startup_timeout_ms")/1000)
-	l.CallTimeout = cmp.Or(seconds("tool_timeout_sec"), both)
-	if both > 120 { // as long as every start may take
-		l.StartTimeout = cmp.Or(l.StartTimeout, both)
+	if l.CallTimeout == 0 {
+		l.CallTimeout = both
+	}
+	if both > 120 && l.StartTimeout == 0 { // as long as every start may take
+		l.StartTimeout = both
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"net/url"
@@ -32,11 +31,11 @@ import (
 //
 // References inside the document, and to files below its folder, are written out; a schema that refers to itself, or is
 // too large, is left open where that begins. Examples and extensions are left out.
-func decodeOpenAPI(in *input) error {
-	return in.eachFile("openapi", func(name string, f io.Reader) error {
-		text, err := in.whole(name, f)
+func decodeOpenAPI(in *input, emit func(Item) bool) error {
+	return in.eachFile("openapi", func(name string) (more bool, err error) {
+		text, err := in.readAll(name)
 		if err != nil {
-			return err
+			return false, err
 		}
 		files := *in
 		files.isDir = true // only regular files
@@ -47,7 +46,7 @@ func decodeOpenAPI(in *input) error {
 			err = knownVersion(object(root))
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return false, fmt.Errorf("%s: %w", name, err)
 		}
 		d.files[name] = root
 		if d.server == "" {
@@ -63,20 +62,26 @@ func decodeOpenAPI(in *input) error {
 				if _, ok := item[method]; !ok {
 					continue
 				}
-				it, failed := Item{Line: lineOf(text, at), Kind: KindTool}, err
+				it := Item{File: name, Line: lineOf(text, at), Kind: KindTool}
+				failed := err
 				if failed == nil {
 					it.Tool, it.ID, failed = d.tool(method, at, item)
 				}
 				if failed != nil {
 					it.drop(fmt.Sprintf("%s %s: %s", strings.ToUpper(method), at, failed))
 				}
-				in.emit(it)
+				if !emit(it) {
+					return false, nil
+				}
 			}
 		}
 		for _, reason := range slices.Sorted(maps.Keys(d.lost)) { // the tools stay
-			in.emit(Item{Line: 1, Dropped: "what it names is left open: " + reason})
+			it := Item{File: name, Line: 1}
+			if it.drop("what it names is left open: " + reason); !emit(it) {
+				return false, nil
+			}
 		}
-		return nil
+		return true, nil
 	})
 }
 
@@ -295,14 +300,15 @@ func (d *openAPI) input(parameters []any, body any, depth int) (map[string]any, 
 			params[in+"\x00"+name] = p
 		}
 	}
-	properties, required := map[string]any{}, []string{}
+	properties, required := map[string]any{}, map[string]bool{}
 	for _, k := range slices.Sorted(maps.Keys(params)) {
 		p := params[k]
 		schema := d.typed(p, depth)
-		if schema == nil {
+		switch {
+		case schema != nil:
+		case p["schema"] != nil || p["content"] != nil:
 			schema = map[string]any{}
-		}
-		if p["schema"] == nil && p["content"] == nil { // of version 2, a schema itself
+		default: // of version 2, a schema itself
 			if schema = object(d.schema(p, depth)); schema["type"] == "file" {
 				schema["type"] = "string"
 			}
@@ -315,33 +321,42 @@ func (d *openAPI) input(parameters []any, body any, depth int) (map[string]any, 
 		if properties[name] != nil || name == "body" && body != nil {
 			name += "_" + in
 		}
-		if properties[name] = schema; p["required"] == true || in == "path" {
-			required = append(required, name)
-		}
+		properties[name], required[name] = schema, p["required"] == true || in == "path"
 	}
 	if body != nil {
 		body, err := d.resolved(body)
 		if err != nil {
 			return nil, err
 		}
-		schema := d.typed(body, depth)
-		fields, needed := object(schema["properties"]), list(schema["required"])
-		taken := func(name string) bool { return properties[name] != nil }
-		if schema != nil && (len(fields) == 0 || slices.ContainsFunc(slices.Collect(maps.Keys(fields)), taken)) {
-			fields, needed = map[string]any{"body": schema}, []any{"body"}
-		}
-		maps.Copy(properties, fields)
-		for _, name := range needed {
-			if name := textOf(name); fields[name] != nil && body["required"] == true {
-				required = append(required, name)
-			}
-		}
+		d.addBody(body, depth, properties, required)
 	}
 	s := map[string]any{"type": "object", "properties": properties}
-	if slices.Sort(required); len(required) > 0 {
-		s["required"] = slices.Compact(required)
+	maps.DeleteFunc(required, func(_ string, is bool) bool { return !is })
+	if len(required) > 0 {
+		s["required"] = slices.Sorted(maps.Keys(required))
 	}
 	return s, nil
+}
+
+func (d *openAPI) addBody(body map[string]any, depth int, properties map[string]any, required map[string]bool) {
+	schema := d.typed(body, depth)
+	fields := object(schema["properties"])
+	collides := false
+	for name := range fields {
+		collides = collides || properties[name] != nil
+	}
+	if len(fields) == 0 || collides {
+		if schema != nil {
+			properties["body"], required["body"] = schema, body["required"] == true
+		}
+		return
+	}
+	maps.Copy(properties, fields)
+	for _, name := range list(schema["required"]) {
+		if name := textOf(name); fields[name] != nil && body["required"] == true {
+			required[name] = true
+		}
+	}
 }
 
 // output is the schema of the first successful response, nil if it says nothing.

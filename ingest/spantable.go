@@ -1,21 +1,34 @@
 package ingest
 
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"waymark/ingest/hook"
+)
+
 // spanRow says where the records of one program hold the parts of a span. Fields are paths of which the first that is
 // present counts, or conditions, see [holds]. A record becomes a document of its attributes and, with a leading
 // "span.", of these parts; [conventions] say what such a document means.
 type spanRow struct {
-	format     string
-	is         string // conditions of a span; any other record is skipped. "": every record is one
-	known      string // conditions of spans of a known kind; others are counted as skipped. "": all
-	lists      string // members that hold records
-	body       string // the member that may hold the rest of a record
-	children   string // the list of child records, which inherit trace and parent
-	attributes string
-	events     string            // records with attributes of their own
-	parts      map[string]string // message is of a failure, if there is one; failure is there only if the span failed
-	topIsTrace bool              // a span without a parent belongs to that of the trace
-	only       bool              // the arguments may stand alone in an object, as "input"
-	agents     bool              // the request is in attributes, not in the input
+	format   string
+	is       string // conditions of a span; any other record is skipped. "": every record is one
+	known    string // conditions of spans of a known kind; others are counted as skipped. "": all
+	lists    string // members that hold records
+	body     string // the member that may hold the rest of a record
+	children string // the list of child records, which inherit trace and parent
+
+	id, trace, parent, session string
+	name, kind, begin, end     string
+	status, message            string // message is of a failure, if there is one
+	failure                    string // what is there only if the span failed
+	server, input, output      string
+	attributes, events         string
+	topIsTrace                 bool // a span without a parent belongs to that of the trace
+	only                       bool // the arguments may stand alone in an object, as "input"
+	agents                     bool // the request is in attributes, not in the input
 }
 
 var spanRows = map[string]*spanRow{
@@ -26,16 +39,14 @@ var spanRows = map[string]*spanRow{
 	//	{"info":{…},"data":{"spans":[{"trace_id","span_id","parent_span_id","start_time_unix_nano",…}]}}       MLflow
 	"otel": {
 		format: "otel", is: "spanId; span_id; context.span_id; traceId; trace_id",
-		lists:      "resourceSpans resource_spans scopeSpans scope_spans spans data.spans data",
+		lists: "resourceSpans resource_spans scopeSpans scope_spans spans data.spans data",
+		id:    "spanId span_id context.span_id", trace: "traceId trace_id context.trace_id",
+		parent: "parentSpanId parent_span_id parent_id", session: "info.trace_metadata.mlflow.trace.session",
+		name: "name", kind: "span_kind", begin: "startTimeUnixNano start_time_unix_nano start_time",
+		end:        "endTimeUnixNano end_time_unix_nano end_time",
+		status:     "status.code status.status_code status_code",
+		message:    "status.message status.description status_message",
 		attributes: "attributes", events: "events", agents: true,
-		parts: map[string]string{
-			"id": "spanId span_id context.span_id", "trace": "traceId trace_id context.trace_id",
-			"parent": "parentSpanId parent_span_id parent_id", "session": "info.trace_metadata.mlflow.trace.session",
-			"name": "name", "kind": "span_kind", "begin": "startTimeUnixNano start_time_unix_nano start_time",
-			"end":     "endTimeUnixNano end_time_unix_nano end_time",
-			"status":  "status.code status.status_code status_code",
-			"message": "status.message status.description status_message",
-		},
 	},
 	// Langfuse gives observations, in pages, lists or lines, or traces with their observations inside or beside:
 	//
@@ -47,14 +58,12 @@ var spanRows = map[string]*spanRow{
 	// What came over OpenTelemetry keeps its attributes.
 	"langfuse": {
 		format: "langfuse", lists: "data", body: "trace", children: "observations", topIsTrace: true,
-		known:      "!type; type=TOOL|AGENT|GENERATION|SPAN|EVENT|CHAIN|RETRIEVER|EVALUATOR|EMBEDDING|GUARDRAIL",
-		attributes: "metadata.attributes",
-		parts: map[string]string{
-			"id": "id", "trace": "traceId trace_id", "parent": "parentObservationId parent_observation_id",
-			"session": "sessionId session_id", "name": "name", "kind": "type", "begin": "startTime start_time",
-			"end": "endTime end_time", "status": "level", "message": "statusMessage status_message",
-			"input": "input", "output": "output",
-		},
+		known: "!type; type=TOOL|AGENT|GENERATION|SPAN|EVENT|CHAIN|RETRIEVER|EVALUATOR|EMBEDDING|GUARDRAIL",
+		id:    "id", trace: "traceId trace_id", parent: "parentObservationId parent_observation_id",
+		session: "sessionId session_id",
+		name:    "name", kind: "type", begin: "startTime start_time", end: "endTime end_time", status: "level",
+		message: "statusMessage status_message",
+		input:   "input", output: "output", attributes: "metadata.attributes",
 	},
 	// LangSmith gives runs, in pages, lists or lines, with their children beside or inside:
 	//
@@ -65,21 +74,17 @@ var spanRows = map[string]*spanRow{
 	"langsmith": {
 		format: "langsmith", lists: "runs", children: "child_runs", topIsTrace: true, only: true,
 		known: "run_type=tool|llm|chain|retriever|prompt|parser|embedding",
-		parts: map[string]string{
-			"id": "id", "trace": "trace_id", "parent": "parent_run_id", "name": "name", "kind": "run_type",
-			"session": "extra.metadata.session_id extra.metadata.thread_id extra.metadata.conversation_id",
-			"begin":   "start_time", "end": "end_time", "status": "status", "failure": "error",
-			"input": "inputs", "output": "outputs",
-		},
+		id:    "id", trace: "trace_id", parent: "parent_run_id",
+		session: "extra.metadata.session_id extra.metadata.thread_id extra.metadata.conversation_id",
+		name:    "name", kind: "run_type", begin: "start_time", end: "end_time", status: "status", failure: "error",
+		input: "inputs", output: "outputs",
 	},
 	// A trace of the OpenAI Agents SDK. What a model is given as its input is the conversation so far, and no request.
 	"agents": {
 		format: "openai-chat", is: "object=trace|trace.span", lists: "data", agents: true,
-		parts: map[string]string{
-			"id": "id", "trace": "trace_id", "parent": "parent_id", "session": "group_id", "begin": "started_at",
-			"end": "ended_at", "name": "span_data.name", "kind": "span_data.type", "failure": "error",
-			"server": "span_data.mcp_data.server", "input": "span_data.input", "output": "span_data.output",
-		},
+		id: "id", trace: "trace_id", parent: "parent_id", session: "group_id", begin: "started_at", end: "ended_at",
+		name: "span_data.name", kind: "span_data.type", failure: "error",
+		server: "span_data.mcp_data.server", input: "span_data.input", output: "span_data.output",
 	},
 }
 
@@ -126,4 +131,134 @@ var conventions = struct {
 		value: `gen_ai.tool.call.result gen_ai.tool.result gen_ai.tool.output ai.toolCall.result tool_response
 			traceloop.entity.output output.value mlflow.spanOutputs langfuse.observation.output span.output content`,
 	},
+}
+
+// decode reads files of JSON values that hold spans.
+func (row *spanRow) decode(in *input, emit func(Item) bool) error {
+	t := in.traces(row.format)
+	return in.eachTraceFile(t, emit, func(_ string, r io.Reader, more func() bool) error {
+		s := newSpans(t)
+		defer s.end()
+		return eachValue(r, true, func(l line) bool {
+			s.read(row, l)
+			return more()
+		})
+	})
+}
+
+// read adds the spans of a JSON value. A record with a field of a wrong type is dropped alone.
+func (s *spans) read(row *spanRow, l line) {
+	if d, err := newDocument(l); err != nil {
+		s.t.tally.Lines++
+		s.t.drop(l.number, err)
+	} else {
+		s.records(l.number, row, d, &Span{}, 0)
+	}
+}
+
+// records reads a record, or those inside it. Trace, session and origin are inherited from up, which is the parent.
+func (s *spans) records(number int, row *spanRow, d *document, up *Span, depth int) {
+	above := *up
+	if resource := d.at("resource"); resource != nil {
+		r := row.document(resource, resource.at("attributes"))
+		above.Session = cmp.Or(r.text(conventions.session), above.Session)
+		if above.Origin = originOf(r); *d.problem != nil {
+			above.Origin, *d.problem = up.Origin, nil // of the resource alone
+		}
+	}
+	above.Session = cmp.Or(d.text(row.session), above.Session)
+	inside, paged := []*document(nil), false
+	for list := range strings.FieldsSeq(row.lists) {
+		if v := d.at(list); v != nil && !paged {
+			inside, paged = d.list(list)
+		}
+	}
+	if !paged {
+		s.t.tally.Lines++
+		own := d
+		if body := d.at(row.body); row.body != "" && body != nil && body.at("id") != nil {
+			own = body
+		}
+		sp := s.span(number, row, own, &above)
+		if sp != nil {
+			inside, _ = d.list(row.children)
+			above.Trace, above.ID = sp.Trace, sp.ID
+		}
+		if *d.problem == nil && sp != nil {
+			s.add(sp)
+		}
+	}
+	if err := *d.problem; err != nil {
+		if name := d.value(row.name); len(name) > 0 && len(name) < 200 {
+			err = fmt.Errorf("span %s: %w", name, err)
+		}
+		s.t.drop(number, err)
+		*d.problem = nil
+		return
+	}
+	for _, e := range inside {
+		if depth < maxDepth {
+			s.records(number, row, e, &above, depth+1)
+		}
+	}
+}
+
+// span reads one record; nil if it is none of the format.
+func (s *spans) span(number int, row *spanRow, record *document, up *Span) *Span {
+	if row.is != "" && !holds(record, row.is) {
+		s.t.skip()
+		return nil
+	}
+	id, c := idOf(record, row.id), &conventions
+	var attributes *document
+	if row.attributes != "" {
+		attributes = record.at(row.attributes)
+	}
+	d := row.document(record, attributes)
+	tool := d.text(c.tool)
+	isCall, agent := tool != "" && holds(d, c.calls), holds(d, c.agents)
+	known := isCall || agent || row.known == "" || holds(record, row.known)
+	switch {
+	case record.value(row.id) == nil && row.known == "" && *record.problem == nil:
+		*record.problem = errNoSpanID
+	case id == "" || !known:
+		s.t.skip()
+	}
+	if id == "" {
+		return nil
+	}
+	sp := &Span{Trace: cmp.Or(idOf(record, row.trace), up.Trace, id), ID: id, Parent: cmp.Or(idOf(record, row.parent), up.ID),
+		Session: cmp.Or(d.text(c.session), up.Session), Origin: up.Origin}
+	if sp.Parent == "" {
+		if row.topIsTrace && id != sp.Trace {
+			sp.Parent = sp.Trace
+		} else {
+			agent = known && !isCall
+		}
+	}
+	if isCall {
+		r := c.outcome.read(d)
+		r.at = moment(d, "span.end")
+		arguments := d.value(c.arguments)
+		if all := hook.Members(arguments); row.only && len(all) == 1 && hook.Members(hook.Unquoted(all["input"])) != nil {
+			arguments = hook.Unquoted(all["input"])
+		}
+		s.call(sp, call{line: number, id: d.text(c.callID), name: tool, server: d.text(c.server),
+			arguments: arguments, at: moment(d, "span.begin")}, r)
+	}
+	if sp.Agent = agent && !isCall; sp.Agent {
+		if sp.Intent = askedFor(d.value(c.request)); sp.Intent == "" && !row.agents {
+			sp.Intent = askedFor(d.value("span.input"))
+		}
+	}
+	return sp
+}
+
+// idOf is an id of a record; one of zeros alone is none.
+func idOf(d *document, names string) string {
+	id := d.text(names)
+	if len(id) >= 16 && strings.Trim(id, "0") == "" {
+		return ""
+	}
+	return id
 }

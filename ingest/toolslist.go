@@ -3,9 +3,9 @@ package ingest
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strings"
@@ -23,18 +23,29 @@ import (
 //
 // The server is the option, else what the file says, else the name of the file (github.json,
 // github-tools.json) unless that is a general one such as tools.json.
-func decodeToolsList(in *input) error {
-	return in.eachFile("tools-list", func(name string, f io.Reader) error {
-		t := toolsList{given: in.opts.Server != "", emit: in.emit}
+func decodeToolsList(in *input, emit func(Item) bool) error {
+	return in.eachFile("tools-list", func(name string) (more bool, err error) {
+		f, err := in.open(name)
+		if err != nil {
+			return false, err
+		}
+		defer f.Close()
+		server := cmp.Or(in.opts.Server, serverOfFile(name))
+		t := toolsList{file: name, given: in.opts.Server != "", emit: emit}
 		values := 0
-		err := in.eachValue(f, true, func(l line) {
+		err = eachValue(f, true, func(l line) bool {
 			values++
-			t.value(l, cmp.Or(in.opts.Server, serverOfFile(name)))
+			if l.problem != "" || len(l.data) == 0 {
+				t.drop(l.number, l.decode(nil))
+			} else {
+				t.value(l.number, l.data, server, 0)
+			}
+			return !t.stopped
 		})
 		if err == nil && values == 0 {
 			err = errors.New("file is empty")
 		}
-		return err
+		return !t.stopped, err
 	})
 }
 
@@ -56,39 +67,50 @@ func serverOfFile(name string) string {
 }
 
 type toolsList struct {
-	given bool // the server is given and nothing in the file changes it
-	line  int  // on which all of it stands; 0: over several
-	emit  func(Item)
+	file    string
+	given   bool // the server is given and nothing in the file changes it
+	emit    func(Item) bool
+	stopped bool
+}
+
+func (t *toolsList) drop(number int, err error) {
+	t.stopped = !t.emit(Item{File: t.file, Line: number, Dropped: err.Error()})
 }
 
 // value reads one value, which begins on a line.
-func (t *toolsList) value(l line, server string) {
-	d, inside, err := parse(l)
-	if err == nil && d.at("error") != nil {
-		err = fmt.Errorf("the server answered with an error: %.200s", d.text("error.message"))
-	}
-	if err != nil {
-		t.emit(Item{Line: l.number, Dropped: err.Error()})
+func (t *toolsList) value(number int, v json.RawMessage, server string, depth int) {
+	if depth > 4 || t.stopped {
 		return
 	}
-	if !t.given {
-		server = cmp.Or(d.text("server"), d.text("serverInfo.name"), server)
-	}
-	switch {
-	case inside != nil:
-	case holds(d, "result={*"):
-		inside = []*document{d.at("result")}
-	case holds(d, "tools=[*"):
-		inside = []*document{d.at("tools")}
-	default:
-		t.tool(cmp.Or(t.line, l.number), d, server)
+	d := &document{raw: v, problem: new(error)}
+	inside, isList := d.elements()
+	if !isList {
+		var err error
+		if d, err = newDocument(line{data: v}); err == nil && d.at("error") != nil {
+			err = fmt.Errorf("the server answered with an error: %.200s", d.text("error.message"))
+		}
+		if err != nil {
+			t.drop(number, err)
+			return
+		}
+		if !t.given {
+			server = cmp.Or(d.text("server"), d.text("serverInfo.name"), server)
+		}
+		switch {
+		case holds(d, "result={*"):
+			inside = []*document{d.at("result")}
+		case holds(d, "tools=[*"):
+			inside = []*document{d.at("tools")}
+		default:
+			t.tool(number, d, server)
+		}
 	}
 	from := 0
 	for _, e := range inside {
-		at := from + bytes.Index(l.data[from:], e.raw)
-		l.number += bytes.Count(l.data[from:at], []byte("\n"))
+		at := from + bytes.Index(v[from:], e.raw)
+		number += bytes.Count(v[from:at], []byte("\n"))
 		from = at
-		t.value(line{number: l.number, data: e.raw}, server)
+		t.value(number, e.raw, server, depth+1)
 	}
 }
 
@@ -99,7 +121,7 @@ func (t *toolsList) tool(line int, d *document, server string) {
 		d = inner
 	}
 	name := d.text("name")
-	it := Item{Line: line, Kind: KindTool, ID: catalog.ID(server, name)}
+	it := Item{File: t.file, Line: line, Kind: KindTool, ID: catalog.ID(server, name)}
 	it.Tool = &catalog.Tool{ID: it.ID, Name: name, Description: d.text("description"), Server: server,
 		InputSchema: d.value("inputSchema input_schema parameters"), OutputSchema: d.value("outputSchema")}
 	hint := func(name string) *bool {
@@ -121,5 +143,5 @@ func (t *toolsList) tool(line int, d *document, server string) {
 	case name == "":
 		it.drop("tool has no name")
 	}
-	t.emit(it)
+	t.stopped = !t.emit(it)
 }

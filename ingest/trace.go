@@ -27,43 +27,50 @@ import (
 type traces struct {
 	format  string
 	digests *episodic.DigestKey
+	begun   map[string]bool // first calls of episodes, over all files: a resumed session repeats them
 	emit    func(Item)
 	threads map[string]*thread
-	order   []*thread      // by first line
-	found   []Item         // episodes of this file
-	at      map[string]int // id of an episode → its place among those found
+	order   []*thread // by first line
 	tally   Tally
 }
 
 func (in *input) traces(format string) *traces {
-	return &traces{format: format, digests: in.opts.Digests, emit: in.emit}
+	return &traces{format: format, digests: in.opts.Digests, begun: map[string]bool{}}
 }
 
 // maxTraceLine bounds a line of a trace, which may carry what a tool returned.
 const maxTraceLine = 32 << 20
 
 // eachTraceFile reads the files of a trace and ends with the tally.
-func (in *input) eachTraceFile(format string, read func(t *traces, name string, r io.Reader) error) error {
-	t := in.traces(format)
-	err := in.eachFile(format, func(name string, f io.Reader) error {
-		t.begin()
-		err := read(t, name, f)
-		if errors.Is(err, errTooLarge) { // the other files still count
+func (in *input) eachTraceFile(t *traces, emit func(Item) bool, read func(name string, r io.Reader, more func() bool) error) error {
+	more := true
+	err := in.eachFile(t.format, func(name string) (bool, error) {
+		f, err := in.open(name)
+		if err != nil {
+			return false, err
+		}
+		defer f.Close()
+		t.file(name, func(it Item) { more = more && emit(it) })
+		if err = read(name, f, func() bool { return more }); errors.Is(err, errTooLarge) { // the other files still count
 			t.drop(1, err)
 			err = nil
 		}
 		t.end()
-		return err
+		return more, err
 	})
-	if err == nil {
-		in.emit(Item{File: in.name, Tally: &t.tally})
+	if err == nil && more {
+		emit(Item{Tally: &t.tally})
 	}
 	return err
 }
 
-// begin begins a file.
-func (t *traces) begin() {
-	t.threads, t.order, t.found, t.at = map[string]*thread{}, nil, nil, map[string]int{}
+// file begins the reading of one file.
+func (t *traces) file(name string, emit func(Item)) {
+	t.threads, t.order = map[string]*thread{}, nil
+	t.emit = func(it Item) {
+		it.File = cmp.Or(it.File, name)
+		emit(it)
+	}
 }
 
 // thread of a session.
@@ -86,20 +93,6 @@ func (t *traces) end() {
 	for _, th := range t.order {
 		th.flush()
 	}
-	for _, it := range t.found {
-		t.emit(it)
-	}
-}
-
-// keep holds an episode until the file ends: a later line may tell it again, longer, or with more of its last call.
-func (t *traces) keep(it Item) {
-	switch i, known := t.at[it.ID]; {
-	case !known:
-		t.at[it.ID] = len(t.found)
-		t.found = append(t.found, it)
-	case len(t.found[i].Episode.Steps) <= len(it.Episode.Steps):
-		t.found[i] = it
-	}
 }
 
 // skip counts a line of a kind that is not known.
@@ -113,6 +106,9 @@ func (t *traces) drop(line int, err error) {
 type thread struct {
 	t       *traces
 	session string
+	salt    string // tells apart what session and call id do not
+	loose   bool   // call ids mean nothing beyond the session
+	again   bool   // a longer telling of the same session is no repetition
 
 	rule   *episodic.Session
 	line   int // of the request
@@ -157,6 +153,7 @@ type call struct {
 // result is what became of a call.
 type result struct {
 	outcome episodic.Outcome // "" is unknown
+	kind    string           // of a failure; "" guesses from the text
 	text    string           // of a failure
 	value   json.RawMessage
 	at      time.Time
@@ -210,8 +207,6 @@ func (t *traces) step(c call) step {
 	return s
 }
 
-// settle notes what became of a step, as where calls are recorded when they are made (package record): a failure that is
-// not held against the tool is unknown, and a call that was not let through, or names no tool, is none.
 func (s *step) settle(r result, digests *episodic.DigestKey) {
 	s.Ended, s.Void = true, s.Void || r.void
 	if r.tool != "" {
@@ -219,10 +214,7 @@ func (s *step) settle(r result, digests *episodic.DigestKey) {
 	}
 	switch {
 	case r.outcome == episodic.Failure:
-		s.Outcome, s.ErrorKind = episodic.Failure, hook.ErrorKind(r.text)
-		if !hook.Held(s.ErrorKind) {
-			s.Outcome, s.Void = episodic.Unknown, s.Void || !hook.Made(s.ErrorKind)
-		}
+		s.failed(cmp.Or(r.kind, hook.ErrorKind(r.text)))
 	case r.outcome == episodic.Success && s.Outcome == episodic.Unknown && s.ErrorKind == "":
 		s.Outcome = r.outcome
 	}
@@ -234,46 +226,86 @@ func (s *step) settle(r result, digests *episodic.DigestKey) {
 	}
 }
 
+// failed says what a failure of a kind makes of a step, as where calls are recorded when they are made
+// (package recorder): what is not held against the tool is unknown, and a call that was not let through, or
+// names no tool, is none.
+func (s *step) failed(kind string) {
+	s.Outcome, s.ErrorKind = episodic.Failure, kind
+	if !hook.Held(kind) {
+		s.Outcome, s.Void = episodic.Unknown, s.Void || !hook.Made(kind)
+	}
+}
+
 // flush cuts what happened since the last request into episodes and hands them on.
 func (th *thread) flush() {
-	var e *episodic.Episode
-	var it Item
-	var problem error
-	hand := func() {
-		if e == nil {
-			return
-		}
-		if episodic.NumberGroups(e.Steps); problem == nil {
-			th.t.keep(it)
-			return
-		}
-		it.drop(fmt.Sprintf("episode %q of %s: %s", e.ID, catalog.Plural(len(e.Steps), "step"), problem))
-		th.t.emit(it)
-	}
+	var open *cut
 	for _, ev := range th.events {
 		s := &th.steps[ev.step]
 		switch {
 		case s.Void:
-			continue
 		case ev.ends:
-			th.rule.End(s.CallID, ev.at)
-			continue
-		}
-		p := th.rule.Begin(episodic.Call{ID: s.CallID, Intent: s.intent, Group: s.turn, Start: s.Started})
-		if e == nil || e.ID != p.Episode {
-			hand()
-			e, problem = &episodic.Episode{ID: p.Episode, Intent: p.Intent, Time: p.Time, Session: p.Session}, nil
-			it = Item{Line: cmp.Or(th.line, s.line), Kind: KindEpisode, ID: e.ID, Episode: e}
-			th.line = 0 // the next episode begins where its first call stands
-		}
-		if s.Group = p.Group; problem == nil && s.problem != nil {
-			problem = fmt.Errorf("line %d: %w", s.line, s.problem)
-		}
-		if e.Steps = append(e.Steps, s.Step); !s.Ended {
-			th.rule.End(s.CallID, s.Started)
+			th.rule.End(s.name(th), ev.at)
+		default:
+			p := th.rule.Begin(episodic.Call{ID: s.name(th), Intent: s.intent, Group: s.turn, Start: s.Started})
+			if open == nil || open.episode.ID != p.Episode {
+				open.close(th)
+				open = &cut{first: s, episode: episodic.Episode{ID: p.Episode, Intent: p.Intent, Time: p.Time, Session: p.Session}}
+			}
+			s.Group = p.Group
+			open.add(s)
+			if !s.Ended {
+				th.rule.End(s.name(th), s.Started)
+			}
 		}
 	}
-	hand()
+	open.close(th)
 	th.line, th.steps, th.events, th.answered = 0, nil, nil, th.asked
 	clear(th.calls)
+}
+
+// name of a call that tells it from all others.
+func (s *step) name(th *thread) string {
+	if th.salt == "" {
+		return s.CallID
+	}
+	return s.CallID + "\x00" + th.salt
+}
+
+// cut is an episode being put together.
+type cut struct {
+	first   *step
+	episode episodic.Episode
+	problem error
+}
+
+func (c *cut) add(s *step) {
+	c.episode.Steps = append(c.episode.Steps, s.Step)
+	if c.problem == nil && s.problem != nil {
+		c.problem = fmt.Errorf("line %d: %w", s.line, s.problem)
+	}
+}
+
+func (c *cut) close(th *thread) {
+	if c == nil {
+		return
+	}
+	e := &c.episode
+	episodic.NumberGroups(e.Steps)
+	it := Item{Line: th.line, Kind: KindEpisode, ID: e.ID, Episode: e}
+	if th.line == 0 {
+		it.Line = c.first.line
+	}
+	th.line = 0 // the next episode begins where its first call stands
+	first := c.first.CallID
+	if th.loose {
+		first = e.ID
+	}
+	switch {
+	case th.t.begun[first] && !th.again:
+		it.Episode, it.Duplicate = nil, true
+	case c.problem != nil:
+		it.drop(fmt.Sprintf("episode %q of %s: %s", e.ID, catalog.Plural(len(e.Steps), "step"), c.problem))
+	}
+	th.t.begun[first] = true
+	th.t.emit(it)
 }

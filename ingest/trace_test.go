@@ -28,7 +28,7 @@ var sameSession = []struct {
 }{
 	{"claude-code.jsonl", "claude-code", true, true, 20, 0, nil},
 	{"codex.jsonl", "codex", true, true, 43, 1, []string{"the file is cut off in this line"}},
-	{"openai-chat.jsonl", "openai-chat", true, false, 22, 0, nil},
+	{"openai-chat.jsonl", "openai-chat", true, false, 2, 0, nil},
 	{"mcp.log", "mcp-jsonrpc", false, true, 39, 1, []string{"the file is cut off in this line"}},
 	{"otel.jsonl", "otel", true, true, 31, 1, []string{"the file is cut off in this line"}},
 	{"langfuse.json", "langfuse", true, true, 11, 0, nil},
@@ -81,6 +81,8 @@ func TestSameSession(t *testing.T) {
 			assert.Equal(t, "{branch:string}", first.Steps[3].Shape)
 			assert.Equal(t, "{lines:[integer],path:string}", first.Steps[1].Shape)
 			hashes[tt.format] = graphHash(t, items)
+			again, _, _ := read(t, path, Options{})
+			assert.Equal(t, items, again, "importing again finds the same")
 		})
 	}
 	for format, hash := range hashes {

@@ -8,11 +8,11 @@ import (
 	"math"
 )
 
-// eachValue calls visit for every JSON value of a file, while somebody reads. A file whose first
+// eachValue calls visit for every JSON value of a file, until visit reports false. A file whose first
 // line is a value has one a line, and a bad line loses only itself; any other file is one value, or
 // several one after the other, over as many lines as they take. The elements of a list that is the
 // whole file are visited one by one if apart is set.
-func (in *input) eachValue(r io.Reader, apart bool, visit func(line)) error {
+func eachValue(r io.Reader, apart bool, visit func(line) bool) error {
 	limited := &io.LimitedReader{R: r, N: maxDocument + 1}
 	b := bufio.NewReaderSize(limited, 64<<10)
 	var head []byte
@@ -27,17 +27,18 @@ func (in *input) eachValue(r io.Reader, apart bool, visit func(line)) error {
 	head = bytes.TrimPrefix(head, []byte(bom))
 	if first := bytes.TrimSpace(head); limited.N > 0 && json.Valid(first) {
 		limited.N = math.MaxInt64
-		each := func(l line) {
-			var list []json.RawMessage
-			if !apart || !bytes.HasPrefix(l.data, []byte("[")) || l.problem != nil || json.Unmarshal(l.data, &list) != nil {
-				visit(l)
+		each := func(l line) bool {
+			for _, l := range elements(l, apart) {
+				if !visit(l) {
+					return false
+				}
 			}
-			for _, v := range list {
-				visit(line{number: l.number, data: v})
-			}
+			return true
 		}
-		each(line{number: number, data: first})
-		return in.eachLineUpTo(maxTraceLine, number+1, b, each)
+		if !each(line{number: number, data: first}) {
+			return nil
+		}
+		return eachLineUpTo(maxTraceLine, number+1, b, each)
 	}
 	rest, err := io.ReadAll(b)
 	if err != nil {
@@ -58,18 +59,37 @@ func (in *input) eachValue(r io.Reader, apart bool, visit func(line)) error {
 		counted = at
 		return line1
 	}
-	for in.more() && d.More() {
+	end := 0 // of the value before
+	for first := true; d.More(); first = false {
 		var v json.RawMessage
-		err := d.Decode(&v)
-		switch end := int(d.InputOffset()); {
-		case err == nil:
-			visit(line{number: lineAt(end - len(v)), data: v})
-		case !inList && end < len(head): // lines, of which the first is damaged
-			return in.eachLineUpTo(maxTraceLine, 1, bufio.NewReader(bytes.NewReader(text)), visit)
-		default:
-			visit(line{number: lineAt(len(text)), problem: problemIn(text[end:])})
+		switch err := d.Decode(&v); {
+		case err != nil && !inList && end < len(head): // lines, of which the first is damaged
+			if first {
+				number, head = 0, nil
+			} else if !visit(line{number: number, problem: problemIn(text[end:])}) {
+				return nil
+			}
+			return eachLineUpTo(maxTraceLine, number+1, bufio.NewReader(bytes.NewReader(text[len(head):])), visit)
+		case err != nil:
+			visit(line{number: lineAt(len(text)), problem: problemIn(text[d.InputOffset():])})
+			return nil
+		case !visit(line{number: lineAt(int(d.InputOffset()) - len(v)), data: v}):
 			return nil
 		}
+		end = int(d.InputOffset())
 	}
 	return nil
+}
+
+// elements of a line that is a list, else the line itself.
+func elements(l line, apart bool) []line {
+	var list []json.RawMessage
+	if !apart || l.problem != "" || len(l.data) == 0 || l.data[0] != '[' || json.Unmarshal(l.data, &list) != nil {
+		return []line{l}
+	}
+	lines := make([]line, len(list))
+	for i, v := range list {
+		lines[i] = line{number: l.number, data: v}
+	}
+	return lines
 }

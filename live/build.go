@@ -20,7 +20,8 @@ func (w *writer) buildIfDue() {
 	if w.ahead != nil && w.building == nil && w.startsBuilds() {
 		w.measureAhead()
 	}
-	again := w.failed == nil || w.failed.changes < w.folded.changes || w.failed.texts < w.folded.texts
+	again := w.failed == nil || w.failed.changes < w.folded.changes || w.failed.texts < w.folded.texts ||
+		w.outage && w.failed.events < w.folded.events
 	if w.building != nil || w.refused != nil || w.held.Load() > 0 || !again || !w.startsBuilds() {
 		return
 	}
@@ -133,15 +134,15 @@ func (e *Engine) build(ctx context.Context, j *job, u *unfinished) error {
 	return failed
 }
 
-// notBuilt decides what follows a build that ended without measures; folded is what it would have counted. A rebuild that
-// somebody asked for, and an outage, which ends, leave it to the next event to start another build. Any other waits for
-// the next change of the catalog, or it would start at once.
+// notBuilt decides what follows a build that ended without measures; folded is what it would have counted. After a rebuild that
+// somebody asked for a build starts when it is due. Any other waits for the next change of the catalog, after an outage for
+// the next event, or it would start at once.
 func (w *writer) notBuilt(j *job, folded extent, err error) {
 	if w.life.ctx.Err() != nil { // it is left to the next start
 		return
 	}
-	if (j.Kind == "build" || j.Reason != requested) && !errors.Is(err, storage.ErrUnavailable) {
-		w.failed = &folded
+	if j.Kind == "build" || j.Reason != requested {
+		w.failed, w.outage = &folded, errors.Is(err, storage.ErrUnavailable)
 	}
 	if !errors.Is(err, context.Canceled) {
 		w.opts.Logger.Error("build failed; the measures before stay", "workspace", w.name, "event", j.At, "error", err)

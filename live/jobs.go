@@ -68,7 +68,7 @@ func (e *Engine) Rebuild(verify, force bool) (Job, error) {
 // JudgeRebuild starts a job that judges a rebuild and ends as that rebuild would, [JobDone] or [JobRefused]. It writes nothing.
 func (e *Engine) JudgeRebuild() (Job, error) {
 	return described(e.start(Job{Kind: "judge", Reason: requested}, func(ctx context.Context, j *job) error {
-		gate, err := e.judge(ctx, j, 1)
+		gate, _, err := e.judge(ctx, j, 1)
 		if err == nil && gate.Refuses() {
 			err = gateError(gate)
 		}
@@ -189,23 +189,34 @@ func returnMemory() {
 // The parts of a rebuild that judging and the replay are taken to be, for progress.
 const judgeShare, replayShare, compareShare = 0.3, 0.2, 0.02
 
-// rebuild judges itself, replays the log up to a new build event and activates state and measures, unless it loses.
+// errOvertaken says that the active model is another one than was judged.
+var errOvertaken = errors.New("another build was published meanwhile")
+
+// rebuild judges itself, replays the log up to a new build event and activates state and measures, unless it loses. It is
+// judged again where another build came in between: that is what it would replace.
 func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
-	var u *unfinished
-	gate, err := e.judge(ctx, j, judgeShare)
-	if err == nil {
-		err = e.alone(ctx, func(w *writer) (err error) {
-			u, err = w.beginRebuild(j, gate, force)
-			return err
-		})
+	for {
+		var u *unfinished
+		gate, built, err := e.judge(ctx, j, judgeShare)
+		if err == nil {
+			err = e.alone(ctx, func(w *writer) (err error) {
+				if w.built.seq != built {
+					return errOvertaken
+				}
+				u, err = w.beginRebuild(j, gate, force)
+				return err
+			})
+		}
+		switch {
+		case err == nil:
+			return e.build(ctx, j, u)
+		case errors.Is(err, errOvertaken):
+			continue
+		case !errors.Is(err, errRefused):
+			_ = e.do(e.life.ctx, func(w *writer) { w.notBuilt(j, w.folded, err) }) // one that has ended starts no other
+		}
+		return err
 	}
-	switch {
-	case err == nil:
-		return e.build(ctx, j, u)
-	case !errors.Is(err, errRefused):
-		_ = e.do(e.life.ctx, func(w *writer) { w.notBuilt(j, w.folded, err) }) // one that has ended starts no other
-	}
-	return err
 }
 
 // beginRebuild appends the event of a rebuild, unless it is refused.

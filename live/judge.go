@@ -11,23 +11,23 @@ import (
 
 // judge asks held-out tasks whether a rebuild would lose, as a part of a job that takes a share of its time. The event of
 // the rebuild says what came of it, so a replay has nothing to judge. nil: there is nothing to say, as where the history
-// is too short. A panic is an error.
-func (e *Engine) judge(ctx context.Context, j *job, share float64) (gate *evaluate.Gate, err error) {
+// is too short. built is the event of the active model. A panic is an error.
+func (e *Engine) judge(ctx context.Context, j *job, share float64) (gate *evaluate.Gate, built uint64, err error) {
 	err = guarded(func() (err error) {
-		gate, err = e.judged(ctx, func(_ string, done float64) { e.progress(j, "judge", float64(share*done)) })
+		gate, built, err = e.judged(ctx, func(_ string, done float64) { e.progress(j, "judge", float64(share*done)) })
 		return err
 	})
 	e.update(j, func(j *Job) { j.Gate = gate })
-	return gate, err
+	return gate, built, err
 }
 
 // judged compares a rebuild with the active model. Both have the catalog of today. What the active model was judged by, or
 // else what it was built of, is known.
-func (e *Engine) judged(ctx context.Context, progress func(string, float64)) (*evaluate.Gate, error) {
+func (e *Engine) judged(ctx context.Context, progress func(string, float64)) (gate *evaluate.Gate, built uint64, err error) {
 	var how build
-	var built, head uint64
+	var head uint64
 	if err := e.do(ctx, func(w *writer) { how, built, head = w.how, w.built.seq, w.head.Seq }); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	m := e.Model()
 	t := evaluate.Trial{Tools: m.Tools(), Capabilities: m.Capabilities(), New: e.opts.Measure}
@@ -43,7 +43,7 @@ func (e *Engine) judged(ctx context.Context, progress func(string, float64)) (*e
 	treated := treatments(e.Rules())
 	for ep, err := range e.episodesUpTo(ctx, head) {
 		if err != nil {
-			return nil, err
+			return nil, built, err
 		}
 		ep.Source = treated.Name(ep.Source, ep.Label)
 		ep.Steps = slices.Clone(ep.Steps) // the decoder leaves room for as many more
@@ -55,11 +55,11 @@ func (e *Engine) judged(ctx context.Context, progress func(string, float64)) (*e
 			t.Judged++
 		}
 	}
-	gate, err := evaluate.Judge(ctx, t)
+	gate, err = evaluate.Judge(ctx, t)
 	if gate != nil {
 		gate.Seq = head
 	}
-	return gate, err
+	return gate, built, err
 }
 
 // A build that starts by itself or at the end of an import is judged as a rebuild is where the log has grown by half since

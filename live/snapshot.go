@@ -38,7 +38,7 @@ type keptBuild struct {
 
 // snapshotFormat changes with every change of what is written here and below, and with every change of how
 // measures are computed that a replay would show; snapshots of other formats are not read.
-const snapshotFormat = 24
+const snapshotFormat = 25
 
 // keepBehind writes a snapshot in the background, one at a time. Without one the next start takes longer, and other
 // processes keep the model before: so an outage of the database only delays it. If another process took the lease to

@@ -52,6 +52,8 @@ type writer struct {
 	*foldedLog
 	building             *job               // the build under way; nil: none
 	failed               *extent            // what the last build, which failed, would have counted; nil: the next starts when it is due
+	outage               bool               // of the store was the reason
+	unread               bool               // the quarantine of what others did to the catalog is still to be read
 	grows                grownEpisodes      // episodes as they will be after what the batch performs
 	known                *catalog.Inspector // what the checks compare entries with; nil: to be made
 	vectors              string             // digest of the vectors that new builds take in; empty: none
@@ -267,14 +269,15 @@ func (w *writer) show() {
 
 // foldMissed folds what the log holds beyond what is folded: what other processes appended, and an append of this one that
 // did not end well. A build among it is to be measured.
-func (w *writer) foldMissed() error {
-	known, same, catalog := w.head, w.head.Seq == 0, false
+func (w *writer) foldMissed() (err error) {
+	known, same := w.head, w.head.Seq == 0
 	defer w.show()
-	for ev, err := range decoded(context.WithoutCancel(w.life.ctx), w.read, max(known.Seq, 1)-1, math.MaxUint64, everything) {
-		switch {
-		case err != nil:
-			return err
-		case ev.seq == known.Seq:
+	var ev decodedEvent
+	for ev, err = range decoded(context.WithoutCancel(w.life.ctx), w.read, max(known.Seq, 1)-1, math.MaxUint64, everything) {
+		if err != nil {
+			break
+		}
+		if ev.seq == known.Seq {
 			if same = ev.chain == known.Chain; !same {
 				return w.replaced()
 			}
@@ -285,15 +288,16 @@ func (w *writer) foldMissed() error {
 			w.ahead = w.unfinished(ev.place, *v, false)
 		}
 		w.known = nil
-		catalog = catalog || slices.Contains([]byte{kindTool, kindCapability, kindRemoved}, ev.kind)
+		w.unread = w.unread || slices.Contains([]byte{kindTool, kindCapability, kindRemoved}, ev.kind)
 	}
-	switch {
-	case !same:
+	if err == nil && !same {
 		return w.replaced()
-	case catalog: // before a model with what is quarantined is published
-		return w.quarantine.load(context.WithoutCancel(w.life.ctx))
 	}
-	return nil
+	if w.unread { // before a model with what is quarantined is published
+		failed := w.quarantine.load(context.WithoutCancel(w.life.ctx))
+		w.unread, err = failed != nil, errors.Join(err, failed)
+	}
+	return err
 }
 
 // replaced is the error of a workspace that another process deleted, which is closed.

@@ -157,7 +157,10 @@ func TestPipeEndsWithAQuestionOpen(t *testing.T) {
 	p := newPipe(t.Context(), t, newOffice(t, func(c *Config) {
 		c.extendMCP = func(*mcp.ServerOptions) func(*mcp.Server) {
 			return func(srv *mcp.Server) {
-				srv.AddTool(&mcp.Tool{Name: "ask", InputSchema: json.RawMessage(`{"type":"object"}`)}, asks)
+				mcp.AddTool(srv, &mcp.Tool{Name: "ask"}, func(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+					_, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "well?"})
+					return nil, nil, err
+				})
 			}
 		}
 	}))

@@ -143,7 +143,7 @@ func overPipes(t testing.TB, revision string, o *mcp.ClientOptions, serve func(c
 // relayTo is a relay to a server.
 func relayTo(url, token, workspace, agent string) func(context.Context, io.ReadCloser, io.WriteCloser) error {
 	return func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-		return mcpserver.Relay(ctx, in, out, func() (mcpserver.Owner, error) { return mcpserver.Owner{Endpoint: url + "/mcp", Token: token}, nil }, workspace, agent, "test")
+		return mcpserver.Relay(ctx, in, out, func() (mcpserver.Owner, error) { return mcpserver.Owner{Endpoint: url + "/mcp", Token: token}, nil }, workspace, agent)
 	}
 }
 

@@ -4,10 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,6 +26,15 @@ import (
 type writer struct{ lockedBuffer }
 
 func (*writer) Close() error { return nil }
+
+// Whatever is asked before the input ends is still answered: a script may pipe a request in.
+func TestPipedRequestIsAnswered(t *testing.T) {
+	ask, _ := modern("tools/call", "suggest_next", `"name":"suggest_next","arguments":{"context":["fs:read_file"]}`)
+	var out writer
+	require.NoError(t, relayed(t, newOffice(t))(t.Context(), io.NopCloser(strings.NewReader(ask+"\n")), &out))
+	assert.Equal(t, 1, strings.Count(out.String(), "\n"))
+	assert.Contains(t, out.String(), `"json:parse"`)
+}
 
 // While no process owns the data directory the host receives an error with the reason, and may ask again.
 func TestRelayTellsWhatIsWrong(t *testing.T) {
@@ -56,12 +66,30 @@ func TestRelayTellsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// asks is a tool that asks the host something first.
-func asks(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	if len(req.Params.InputResponses) > 0 {
-		return &mcp.CallToolResult{}, nil
-	}
-	return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"it": &mcp.ElicitParams{Message: "well?"}}}, nil
+// Calls travel side by side: a slow one holds up nobody.
+func TestRelayCarriesCallsSideBySide(t *testing.T) {
+	s := newOffice(t)
+	release, entered := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Name") == "find_tool" {
+			once.Do(func() { close(entered) })
+			<-release
+		}
+		s.Handler().ServeHTTP(w, r)
+	})
+	web := httptest.NewServer(handler)
+	t.Cleanup(web.Close)
+	client := overPipes(t, "2026-07-28", nil, relayTo(web.URL, "local-token", api.DefaultWorkspace, ""))
+	slow := make(chan bool, 1)
+	go func() {
+		r, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "find_tool", Arguments: map[string]any{"query": "read"}})
+		slow <- err == nil && !r.IsError
+	}()
+	<-entered
+	assert.False(t, call(t, client, "suggest_next", map[string]any{}).IsError)
+	close(release)
+	assert.True(t, <-slow)
 }
 
 // However many calls of a host wait for its answers to questions, the answers and the end of a call reach the owner, the
@@ -71,7 +99,10 @@ func TestRelayLeavesConnections(t *testing.T) {
 		c.MaxConnections = 512 // of which an address has half
 		c.extendMCP = func(*mcp.ServerOptions) func(*mcp.Server) {
 			return func(srv *mcp.Server) {
-				srv.AddTool(&mcp.Tool{Name: "ask", InputSchema: json.RawMessage(`{"type":"object"}`)}, asks)
+				mcp.AddTool(srv, &mcp.Tool{Name: "ask"}, func(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+					_, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "well?"})
+					return &mcp.CallToolResult{}, nil, err
+				})
 			}
 		}
 	})
@@ -95,7 +126,7 @@ func TestRelayLeavesConnections(t *testing.T) {
 	for range cap(answers) {
 		go func() { answers <- ask(t.Context()) }()
 	}
-	for range cap(answers) {
+	for range 127 {
 		<-asked
 	}
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
@@ -107,6 +138,7 @@ func TestRelayLeavesConnections(t *testing.T) {
 	assert.Equal(t, http.StatusOK, w.ask("GET", "/v1/stats", "", "Authorization: Bearer local-token").status)
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)
+	<-asked // by the call that came in its place
 	close(release)
 	for range cap(answers) {
 		require.NoError(t, <-answers)
@@ -164,7 +196,7 @@ func TestRelayGoesToTheNextOwner(t *testing.T) {
 				func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 					return mcpserver.Relay(ctx, in, out, func() (mcpserver.Owner, error) {
 						return mcpserver.Owner{Endpoint: *owner.Load() + "/mcp", Token: "local-token"}, nil
-					}, api.DefaultWorkspace, "", "test")
+					}, api.DefaultWorkspace, "")
 				})
 			reads, writes := make(chan error, 1), make(chan error, 1)
 			go func() {

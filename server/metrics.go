@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -14,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"waymark/server/internal/api"
+	"waymark/server/internal/runs"
 	"waymark/storage"
 )
 
@@ -61,10 +61,9 @@ func methodLabel(method string) string {
 }
 
 func slogLevel(status int, failure error) slog.Level {
-	_, meant := errors.AsType[*huma.ErrorModel](failure) // a refusal of ours, such as of a probe or of one run too many
+	expected := errors.Is(failure, errNotReady) || errors.Is(failure, runs.ErrNoServers) || errors.Is(failure, runs.ErrManyRuns)
 	switch {
-	case status < http.StatusInternalServerError, meant && status == http.StatusServiceUnavailable,
-		errors.Is(failure, context.Canceled): // the caller has gone, or a shutdown
+	case status < http.StatusInternalServerError, expected, errors.Is(failure, context.Canceled): // the caller has gone, or a shutdown
 		return slog.LevelInfo
 	case errors.Is(failure, storage.ErrUnavailable):
 		return slog.LevelWarn

@@ -98,11 +98,11 @@ func (s *Server) observe(c *gin.Context) {
 	c.Next()
 }
 
-// How slow a client may be: where there is no time limit for the whole request its body may stand still for the grace.
-// It takes each part of an answer in time. How much clients that send a little now and then hold is bounded by their
-// parts.
+// How slow a client may be: where there is no time limit for the whole request its body has to come, after the grace, with
+// at least the rate, over all the time that was spent waiting for it. It takes each part of an answer in time.
 const (
 	slowGrace  = 10 * time.Second // Config.grace
+	slowRate   = 256              // bytes a second
 	slowWrites = 30 * time.Second
 
 	maxLogged     = 1 << 10 // bytes of an error, which may quote what was sent
@@ -114,16 +114,23 @@ const (
 type readToEnd struct {
 	io.ReadCloser
 	rc    *http.ResponseController
-	grace time.Duration // with no time limit
-	x     *api.Exchange
+	grace time.Duration // with no time limit: before slowRate counts
+
+	read   int64
+	waited time.Duration
+	x      *api.Exchange
 }
 
 func (b *readToEnd) Read(p []byte) (int, error) {
+	began := time.Now()
 	if b.grace > 0 {
-		_ = b.rc.SetReadDeadline(time.Now().Add(b.grace))
+		allowance := b.grace + time.Duration(b.read)*time.Second/slowRate - b.waited
+		_ = b.rc.SetReadDeadline(began.Add(min(allowance, idleTimeout)))
 	}
 	n, err := b.ReadCloser.Read(p)
-	b.x.Size += int64(n)
+	b.read += int64(n)
+	b.x.Size = b.read
+	b.waited += time.Since(began)
 	switch {
 	case err == io.EOF:
 		_ = b.rc.SetReadDeadline(time.Time{})

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 
 	"context"
 	"embed"
@@ -60,6 +61,9 @@ var pageOnce = sync.OnceValues(webpage.Load) // tests make many servers
 // readyPatience is shorter than probes wait for an answer; the workspace goes on loading.
 const readyPatience = 250 * time.Millisecond
 
+// errNotReady is what a probe waits for.
+var errNotReady = errors.New("not ready")
+
 // serveReady says whether requests should be sent here: writes are accepted, the default workspace
 // is loaded, no fitted profile would keep a question waiting, and no shutdown has begun.
 func (s *Server) serveReady(c *gin.Context) {
@@ -80,6 +84,7 @@ func (s *Server) serveReady(c *gin.Context) {
 	}
 	if reason != "" {
 		api.Fail(c, api.Problem(http.StatusServiceUnavailable, reason))
+		api.ExchangeFrom(c.Request.Context()).Failure = fmt.Errorf("%w: %s", errNotReady, reason)
 		return
 	}
 	c.Data(http.StatusOK, "application/json", []byte(`{"status":"ready"}`))

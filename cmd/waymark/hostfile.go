@@ -59,15 +59,19 @@ func put(object *hujson.Value, value any, depth int, unit string, path ...string
 }
 
 // drop takes out what is at a path of members, and the objects around it that are empty then.
-func drop(object *hujson.Value, path ...string) {
+func drop(object *hujson.Value, path ...string) error {
 	if len(path) > 1 {
 		there := object.Find("/" + path[0])
-		if drop(there, path[1:]...); len(membersOf(there.Value)) > 0 {
-			return
+		if there == nil || there.Value.Kind() != '{' {
+			return fmt.Errorf("its %q is no object", path[0])
+		}
+		if err := drop(there, path[1:]...); err != nil || len(membersOf(there.Value)) > 0 {
+			return err
 		}
 	}
 	o := object.Value.(*hujson.Object)
 	o.Members = slices.DeleteFunc(o.Members, func(m hujson.ObjectMember) bool { return nameOf(m) == path[0] })
+	return nil
 }
 
 func nameOf(m hujson.ObjectMember) string { return m.Name.Value.(hujson.Literal).String() }

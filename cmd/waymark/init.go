@@ -315,8 +315,7 @@ func (h hostKind) withServer(text []byte, server map[string]any) (after []byte, 
 	default:
 		after, err = editJSON(text, func(root *hujson.Value, unit string) error {
 			if server == nil {
-				drop(root, h.servers, "waymark")
-				return nil
+				return drop(root, h.servers, "waymark")
 			}
 			return put(root, server, 0, unit, h.servers, "waymark")
 		})
@@ -339,13 +338,22 @@ func (h hostKind) withHooks(text []byte, hooks map[string]any) ([]byte, error) {
 		if there == nil {
 			there = &hujson.Value{}
 		}
+		dropped := false
 		for _, m := range membersOf(there.Value) {
 			groups, ok := m.value.(*hujson.Array)
 			if !ok {
 				return errors.New("its hooks are no lists by event")
 			}
 			if withoutOwn(groups) {
-				drop(root, "hooks", m.name)
+				dropped = true
+				if err := drop(there, m.name); err != nil {
+					return err
+				}
+			}
+		}
+		if dropped && hooks == nil && len(membersOf(there.Value)) == 0 {
+			if err := drop(root, "hooks"); err != nil {
+				return err
 			}
 		}
 		for _, event := range slices.Sorted(maps.Keys(hooks)) {
@@ -359,7 +367,7 @@ func (h hostKind) withHooks(text []byte, hooks map[string]any) ([]byte, error) {
 		case h.flat && hooks != nil && root.Find("/version") == nil:
 			return put(root, 1, 0, unit, "version")
 		case h.flat && hooks == nil && len(membersOf(root.Value)) == 1:
-			drop(root, "version")
+			return drop(root, "version")
 		}
 		return nil
 	})

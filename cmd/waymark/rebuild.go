@@ -6,11 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/url"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"waymark/live"
+	mcpserver "waymark/server/mcp"
 	"waymark/suggest"
 )
 
@@ -55,7 +58,7 @@ func (a *app) rebuild(ctx context.Context, c *client, all bool, how map[string]a
 		}
 		c.workspace = name
 		job, body, failed := a.follow(ctx, c, "rebuild", how, bar)
-		if failed != nil && (!all || ctx.Err() != nil) {
+		if failed != nil && (!all || ctx.Err() != nil || ownerGone(failed)) {
 			return failed
 		} else if failed != nil {
 			job.State, job.Error = live.JobFailed, failed.Error()
@@ -66,6 +69,14 @@ func (a *app) rebuild(ctx context.Context, c *client, all bool, how map[string]a
 		err = a.showRebuild(name, all, job, body)
 	}
 	return cmp.Or(err, worst)
+}
+
+// ownerGone reports whether the error of a call says that the process that was asked has ended, or is about to.
+func ownerGone(err error) bool {
+	if refused, ok := errors.AsType[*problem](err); ok {
+		return mcpserver.OwnerGone(refused.Status, refused.Detail)
+	}
+	return errors.As(err, new(*url.Error)) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // rebuilt is the error of a job, from which the exit code follows.

@@ -214,7 +214,7 @@ func (a *app) mcp(ctx context.Context, agent string) error {
 		return err
 	}
 	stop := behind(ctx, func(ctx context.Context) error { return a.own(ctx, h) })
-	err = mcpserver.Relay(ctx, a.in, a.out, a.owner, a.workspace, agent, version().Version)
+	err = mcpserver.Relay(ctx, a.in, a.out, a.owner, a.workspace, agent)
 	return errors.Join(err, stop())
 }
 

@@ -20,21 +20,28 @@ const codeRefused = -32000
 // decodeLine decodes a line of a host, or returns the JSON-RPC error that answers it: not acceptable JSON (-32700), or JSON
 // but not a JSON-RPC 2.0 message (-32600). There are no batches: they left the protocol in 2025.
 func decodeLine(line []byte, tooLong bool) (m jsonrpc.Message, refusal []byte) {
+	var frame struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Method  string          `json:"method"`
+		Params  json.RawMessage `json:"params"`
+		Result  json.RawMessage `json:"result"`
+		Error   json.RawMessage `json:"error"`
+	}
 	if tooLong {
 		return nil, frameError(nil, -32600, "the message is longer than 4 MiB")
 	}
 	if err := codec.Check(line); err != nil {
 		return nil, frameError(line, -32700, err.Error())
 	}
-	var frame map[string]json.RawMessage
-	err := json.Unmarshal(line, &frame)
-	if id, there := frame["id"]; there && !usableID(id) {
+	if err := codec.UnmarshalForeign(line, &frame); err != nil {
+		return nil, frameError(line, -32600, err.Error())
+	}
+	if frame.ID != nil && !usableID(frame.ID) {
 		return nil, frameError(nil, -32600, "the id is neither a string nor an integer of at most 53 bits")
 	}
-	if err == nil {
-		m, err = jsonrpc.DecodeMessage(line)
-	}
-	if err == nil && frame["method"] == nil && frame["result"] == nil && frame["error"] == nil {
+	m, err := jsonrpc.DecodeMessage(line)
+	if err == nil && frame.Method == "" && frame.Result == nil && frame.Error == nil {
 		err = errors.New("it has neither method nor result nor error")
 	}
 	if err != nil {
@@ -43,15 +50,35 @@ func decodeLine(line []byte, tooLong bool) (m jsonrpc.Message, refusal []byte) {
 	return m, nil
 }
 
-// records reports whether a message is a call that records an episode.
-func records(msg jsonrpc.Message) bool {
-	req, ok := msg.(*jsonrpc.Request)
-	if !ok || req.Method != "tools/call" {
-		return false
+// cancelledCall is the id of the call that a notification cancels; the zero ID if it names none.
+func cancelledCall(n *jsonrpc.Request) jsonrpc.ID {
+	var p struct {
+		RequestID any `json:"requestId"`
 	}
-	var p struct{ Name string }
+	if json.Unmarshal(n.Params, &p) != nil {
+		return jsonrpc.ID{}
+	}
+	id, _ := jsonrpc.MakeID(p.RequestID) // the zero ID with the error
+	return id
+}
+
+// messageParams are the parameters of a request that the relay reads; a request may have others.
+type messageParams struct {
+	Name string `json:"name"`
+	URI  string `json:"uri"`
+	Meta struct {
+		Revision string `json:"io.modelcontextprotocol/protocolVersion"`
+	} `json:"_meta"`
+}
+
+func paramsOf(req *jsonrpc.Request) (p messageParams) {
 	_ = json.Unmarshal(req.Params, &p) // the server refuses what cannot be read
-	return p.Name == toolRecord
+	return p
+}
+
+// records reports whether a call records an episode.
+func records(req *jsonrpc.Request) bool {
+	return req.Method == "tools/call" && paramsOf(req).Name == toolRecord
 }
 
 // usableID reports whether an id is answered as it was sent: numbers are kept as 64-bit floats on the way.

@@ -396,8 +396,7 @@ const (
 	metaFailure     = "io.waymark/failure"
 	metaUnvalidated = "io.waymark/unvalidated"
 	metaUnrecorded  = "io.waymark/unrecorded"
-	metaMembers     = "io.waymark/members"  // within this process, on the way to [mcpTools.passOn]
-	metaRevision    = "io.waymark/revision" // of the protocol, that the host of a relay has
+	metaMembers     = "io.waymark/members" // within this process, on the way to [mcpTools.passOn]
 )
 
 // resultOf passes a result on, as it came as far as the protocol lets it.

@@ -29,7 +29,7 @@ import (
 //	POST /mcp ───┤                    ├─▶ the workspace's mcp.Server ─▶ eight tools, two apps
 //	             └─ no ──▶ stateful ──┘
 //
-// A pipe (relay.go) has a server of its own, which speaks either life, and asks this address in the second.
+// A pipe speaks either life through the same address (relay.go).
 const (
 	headerProtocol  = "Mcp-Protocol-Version"
 	HeaderMethod    = "Mcp-Method"
@@ -191,8 +191,8 @@ func (e *Endpoint) NewServer(workspace string) *mcp.Server {
 	m := &mcpTools{cfg: cfg, stateKey: []byte(rand.Text()), results: newKeptResults()}
 	options := &mcp.ServerOptions{
 		Instructions: mcpInstructions,
-		// Our own list never changes while the program runs, but the next owner of a data directory may have another.
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}, Resources: &mcp.ResourceCapabilities{},
+		// Our own list never changes while the program runs: suggestions travel in results.
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: upstream}, Resources: &mcp.ResourceCapabilities{},
 			Extensions: map[string]any{extensionApps: map[string]any{"mimeTypes": []string{mimeApp}}}},
 	}
 	if upstream {

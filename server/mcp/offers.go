@@ -27,11 +27,8 @@ type rawResult struct {
 
 // rawOf is a result of the SDK, or one as it came in.
 func rawOf(result any) *rawResult {
-	r := &rawResult{}
+	r := &rawResult{members: map[string]json.RawMessage{}}
 	_ = json.Unmarshal(encoded(result), &r.members) // what is no object has none
-	if r.members == nil {
-		r.members = map[string]json.RawMessage{}
-	}
 	return r
 }
 
@@ -163,14 +160,8 @@ func withMembers(r *mcp.CallToolResult) mcp.Result {
 
 // complete says that a result is whole, which revisions without sessions ask for.
 func complete(r *rawResult, req mcp.Request) mcp.Result {
-	if revisionOf(req) >= firstStateless {
+	if of, ok := req.(interface{ ProtocolVersion() string }); ok && of.ProtocolVersion() >= firstStateless {
 		r.add(map[string]json.RawMessage{"resultType": json.RawMessage(`"complete"`)})
 	}
 	return r
-}
-
-// revisionOf is the revision of the protocol that a request has.
-func revisionOf(req mcp.Request) string {
-	of, _ := req.(interface{ ProtocolVersion() string }) // all requests to servers
-	return of.ProtocolVersion()
 }

@@ -3,16 +3,12 @@ package mcpserver
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"mime"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -21,23 +17,21 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/net/http/httpguts"
 
 	"waymark/internal/bounded"
 	"waymark/server/internal/api"
 )
 
 // A data directory has one owner at a time: the process that has it open, which is a server or one of the `waymark mcp`
-// that hosts start. A relay is the MCP server of its host, in any revision of the protocol. It answers handshakes and
-// keeps the session itself, and asks the owner the rest, also where that is its own process, in the revision without
-// sessions: each request stands alone, and the next owner answers it as well.
+// that hosts start. A relay connects its host, which sends one message on a line, with /mcp of the owner, also where that
+// is its own process.
 //
-//	host ──stdin──▶ SDK server ─ forward ─▶ POST /mcp of the owner
-//	  ◀── stdout ──  of the relay ◀───────── progress, result
-//	                      ◀── watch ──────── the list of tools changed, or the owner did
+//	host ──stdin──▶ relay ──POST──▶ /mcp of the owner
+//	  ◀── stdout ── relay ◀─answer──┤
+//	                relay ◀───GET───┘   requests and notifications of the server, up to 2025-11-25
 //
-// For example, the owner is killed while these three calls of the host are with it:
+// When the owner ends, the relay finds the next one, repeats the host's handshake there, and goes on. For example, the
+// owner is killed while these three calls of the host are with it:
 //
 //	suggest_next    reads: sent again to the next owner, which answers it
 //	record_episode  sent again, too: the relay gave the episode an id, so it is recorded once
@@ -46,8 +40,21 @@ type relay struct {
 	ctx       context.Context // of all requests to owners
 	client    *http.Client
 	findOwner func() (Owner, error)
-	headers   http.Header   // of each request
-	inFlight  chan struct{} // one for each call that is with an owner
+	headers   http.Header // of each request
+
+	lines      chan []byte    // for the host; nil: there are no more
+	calls      sync.WaitGroup // calls that are answered before the relay ends
+	background sync.WaitGroup // what else asks owners
+	connecting sync.Mutex     // held while a session is opened
+	inFlight   chan struct{}  // one for each call that is with an owner
+
+	mu          sync.Mutex
+	session     *session                          // nil: none
+	initialize  *jsonrpc.Request                  // of the host, once it succeeded; nil: none
+	initialized *jsonrpc.Request                  // the notification that ended the handshake; nil: not yet
+	open        map[jsonrpc.ID]context.CancelFunc // of the calls without an answer
+	questions   int                               // requests of all servers to the host
+	ending      bool                              // nothing more is accepted from the host
 }
 
 // Owner is the address of the process that has the data directory, and its token.
@@ -56,38 +63,39 @@ type Owner struct{ Endpoint, Token string }
 const (
 	// drainRelay limits how long answers may still arrive after this process received a signal to stop.
 	drainRelay = 10 * time.Second
-	// longestWrite is how long a host that has ended its input may take to read a line.
+	// longestWrite limits how long a host may take to read the last answers.
 	longestWrite = 30 * time.Second
 	// relayInFlight bounds the calls that are with an owner at the same time, each on a connection: an owner admits 512 of all
-	// windows and commands of a machine.
+	// windows and commands of a machine, and answers of the host and cancellations need some of them.
 	relayInFlight = 128
+	// relayCalls bounds the calls without an answer. More are refused: if they waited, so would what ends the others. Of a
+	// host that takes no answers, no more is read once relayUnread lines wait for it.
+	relayCalls, relayUnread = 1024, 2048
 	// relayIdle is shorter than a server keeps a connection: a call on one that just closes is lost.
 	relayIdle = 30 * time.Second
 	// ownerPatience is how long a call waits for an owner of the data directory, and ownerPause how often it looks.
 	ownerPatience, ownerPause = 10 * time.Second, 20 * time.Millisecond
-	// watchPause is how often the list of tools is watched again after its stream ended.
-	watchPause = 100 * time.Millisecond
+	// busyPause is how long a message waits that an owner has no connection for.
+	busyPause = 100 * time.Millisecond
 )
 
 // sourceStdio is the source of what a host on the other end of a pipe records.
 const sourceStdio = "mcp:stdio"
 
-// errAbandoned ends a relay whose answers nobody takes.
-var errAbandoned = errors.New("answers could not be written: the host neither reads its pipe nor closes it")
-
 // Draining is how a server that is ending refuses what has not begun.
 const Draining = "the server is shutting down"
 
-// Relay serves MCP to a host on in and out through the owner that findOwner returns, until in ends or ctx does; then it
+// errAbandoned ends a relay whose answers nobody takes.
+var errAbandoned = errors.New("answers could not be written: the host neither reads its pipe nor closes it")
+
+// Relay carries MCP between a host on in and out and the owner that findOwner returns, until in ends or ctx does; then it
 // closes both. Calls that came before the end are answered first. The owner may change at any time. workspace and
 // agent may be empty, and are obeyed only with the owner's local token.
-func Relay(ctx context.Context, in io.Reader, out io.Writer, findOwner func() (Owner, error),
-	workspace, agent, version string) error {
+func Relay(ctx context.Context, in io.Reader, out io.Writer, findOwner func() (Owner, error), workspace, agent string) error {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.IdleConnTimeout = relayIdle
 	defer transport.CloseIdleConnections()
 	headers := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
-	headers.Set(headerProtocol, firstStateless)
 	// It distinguishes processes with one data directory and hosts of one name.
 	headers.Set(api.HeaderConversation, "pipe-"+rand.Text()[:16])
 	if workspace != "" {
@@ -99,51 +107,40 @@ func Relay(ctx context.Context, in io.Reader, out io.Writer, findOwner func() (O
 	}
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(drainRelay, func() { stop(nil) }) })()
-	r := &relay{ctx: work, client: &http.Client{Transport: transport}, findOwner: findOwner, headers: headers,
-		inFlight: make(chan struct{}, relayInFlight)}
-	srv := mcp.NewServer(&mcp.Implementation{Name: "waymark", Title: "Waymark", Version: version}, &mcp.ServerOptions{
-		Logger:       slog.New(slog.DiscardHandler),
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}})
-	srv.AddReceivingMiddleware(isolate(slog.New(slog.DiscardHandler)), r.forward)
-	changed := func() { // a host hears of a list to which a tool is added again
-		srv.AddTool(&mcp.Tool{Name: toolRelayed, InputSchema: json.RawMessage(`{"type":"object"}`)}, r.callTool)
+	r := &relay{
+		ctx: work, client: &http.Client{Transport: transport}, findOwner: findOwner, headers: headers,
+		lines: make(chan []byte, relayUnread), inFlight: make(chan struct{}, relayInFlight), open: map[jsonrpc.ID]context.CancelFunc{},
 	}
-	changed()
-	h := newHost(out, stop)
-	if _, err := srv.Connect(work, h, nil); err != nil {
-		return err
-	}
-	var watching sync.WaitGroup
-	watching.Go(func() { r.watch(changed) })
-	input := make(chan error, 1)
-	go func() { input <- h.read(in) }()
+	input, written := make(chan error, 1), make(chan struct{})
+	go func() { input <- r.read(in) }()
+	go func() {
+		defer close(written)
+		if err := r.print(out); err != nil {
+			stop(err)
+		}
+	}()
 	var ended error
 	select {
 	case ended = <-input:
 	case <-ctx.Done():
 	case <-work.Done():
 	}
-	h.finish()
-	for waiting := true; waiting; {
-		select {
-		case <-h.done:
-			waiting = false
-		case <-work.Done():
-			waiting = false
-		case <-time.After(longestWrite):
-			if h.isStuck() {
-				stop(errAbandoned)
-			}
-		}
+	r.acceptNoMore()
+	r.calls.Wait()
+	defer time.AfterFunc(longestWrite, func() { stop(errAbandoned) }).Stop()
+	r.writeLine(nil)
+	select {
+	case <-written:
+	case <-work.Done():
 	}
+	r.endSession()
 	stop(nil) // keeps an earlier cause
-	_ = h.Close()
 	for _, end := range []any{in, out} {
 		if c, ok := end.(io.Closer); ok {
 			_ = c.Close()
 		}
 	}
-	watching.Wait()
+	r.background.Wait()
 	switch err := context.Cause(work); {
 	case errors.As(ended, new(*bounded.LimitError)):
 		return ended
@@ -154,248 +151,254 @@ func Relay(ctx context.Context, in io.Reader, out io.Writer, findOwner func() (O
 	}
 }
 
-// toolRelayed is the one tool of the relay's own server: through it pass the calls of all, so that the SDK asks a host of
-// an earlier revision what an answer asks for.
-const toolRelayed = "relayed"
-
-// relayedCall is a call on its way through [toolRelayed].
-type relayedCall struct {
-	name   string // of the tool that the host calls
-	result *rawResult
-}
-
-type relayedKey struct{}
-
-// forward asks the owner what the server of a relay does not answer itself.
-func (r *relay) forward(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		switch p := req.GetParams().(type) {
-		case *mcp.InitializeParams, *mcp.DiscoverParams: // what can be done is what the owner can
-			theirs, err := r.ask(ctx, "server/discover", "", req, rawOf(struct{}{}))
-			if err != nil {
-				return nil, err
-			}
-			own, err := next(ctx, method, req)
-			if err != nil {
-				return nil, err
-			}
-			answer := rawOf(own)
-			for _, name := range []string{"capabilities", "instructions"} {
-				answer.members[name] = theirs.members[name]
-			}
-			return answer, nil
-		case *mcp.CallToolParamsRaw:
-			call := &relayedCall{name: p.Name}
-			p.Name = toolRelayed
-			_, err := next(context.WithValue(ctx, relayedKey{}, call), method, req)
-			return call.result, err
-		case *mcp.GetPromptParams:
-			return r.ask(ctx, method, p.Name, req, rawOf(p))
-		case *mcp.ReadResourceParams:
-			return r.ask(ctx, method, p.URI, req, rawOf(p))
-		case *mcp.ListToolsParams, *mcp.ListPromptsParams, *mcp.ListResourcesParams, *mcp.ListResourceTemplatesParams:
-			return r.ask(ctx, method, "", req, rawOf(p))
+// acceptNoMore refuses further calls, and fails the questions to the host, which answers no more.
+func (r *relay) acceptNoMore() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ending = true
+	if r.session != nil {
+		for id := range r.session.asked {
+			r.background.Go(func() { r.forwardAnswer(hostClosed(id)) })
 		}
-		return next(ctx, method, req)
 	}
 }
 
-// callTool is the handler of [toolRelayed].
-func (r *relay) callTool(ctx context.Context, req *mcp.CallToolRequest) (_ *mcp.CallToolResult, err error) {
-	call, _ := ctx.Value(relayedKey{}).(*relayedCall) // set by forward
-	params := rawOf(req.Params)
-	if params.members["name"] = encoded(call.name); call.name == toolRecord {
-		params.members["arguments"] = withID(req.Params.Arguments)
-	}
-	if call.result, err = r.ask(ctx, "tools/call", call.name, req, params); err != nil {
-		return nil, err
-	}
-	var asks struct {
-		InputRequests mcp.InputRequestMap `json:"inputRequests"`
-		RequestState  string              `json:"requestState"`
-	}
-	if call.result.members["inputRequests"] != nil {
-		err = json.Unmarshal(encoded(call.result), &asks)
-	}
-	return &mcp.CallToolResult{InputRequests: asks.InputRequests, RequestState: asks.RequestState}, err
+func hostClosed(id jsonrpc.ID) *jsonrpc.Response {
+	return failure(id, codeRefused, "the host has closed its end")
 }
 
-// lostError reports that an owner did not answer. If the request was sent, it is unknown whether it was carried out.
-type lostError struct {
-	error
-	sent bool
+// print writes lines to the host.
+func (r *relay) print(out io.Writer) error {
+	for {
+		select {
+		case line := <-r.lines:
+			if line == nil {
+				return nil
+			}
+			if _, err := out.Write(append(line, '\n')); err != nil {
+				return fmt.Errorf("write to the host: %w", err)
+			}
+		case <-r.ctx.Done():
+			return nil
+		}
+	}
 }
 
-// ask returns the answer of an owner to a request of the host; name is that of the tool or prompt, or the URI. What became
-// of a call that was with an owner that ended is unknown, so it is sent again only where that changes nothing, and to one
-// other owner: it may be the call that ended the first.
-func (r *relay) ask(ctx context.Context, method, name string, req mcp.Request, params *rawResult) (*rawResult, error) {
-	nameless := method == "tools/call" && name == ""
-	if nameless || name != strings.TrimSpace(name) || !httpguts.ValidHeaderFieldValue(name) { // no header says it
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("%s: unknown name %q", method, name)}
+// read handles the lines of the host until their end. A line that is no message is answered with a JSON-RPC error.
+func (r *relay) read(in io.Reader) error {
+	for lines := bufio.NewReaderSize(in, 64<<10); ; {
+		line, tooLong, err := api.ReadLine(lines, MaxFrame)
+		if line = bytes.TrimSpace(line); len(line) > 0 || tooLong {
+			msg, refusal := decodeLine(line, tooLong)
+			switch m := msg.(type) {
+			case *jsonrpc.Response:
+				r.forwardAnswer(m)
+			case *jsonrpc.Request:
+				if m.IsCall() {
+					r.start(m)
+				} else {
+					r.notify(m)
+				}
+			default:
+				r.writeLine(refusal)
+			}
+		}
+		if err != nil || r.ctx.Err() != nil {
+			return err
+		}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(r.ctx, cancel)()
+}
+
+// start begins a call, or refuses it. It waits for the answer to a handshake, since what follows needs the session, and to
+// the recording of an episode, which a question after it counts.
+func (r *relay) start(req *jsonrpc.Request) {
+	group, refusal := &r.calls, ""
+	if req.Method == "subscriptions/listen" { // lasts until the host cancels it
+		group = &r.background
+	}
+	ctx, cancel := context.WithCancel(r.ctx)
+	r.mu.Lock()
+	switch {
+	case r.ending:
+		refusal = Draining + "; start it again"
+	case len(r.open) >= relayCalls:
+		refusal = fmt.Sprintf("%d calls wait for their answers: send this one again when one of them is answered", relayCalls)
+	default:
+		r.open[req.ID] = cancel
+		group.Add(1)
+	}
+	r.mu.Unlock()
+	if refusal != "" {
+		cancel()
+		r.write(failure(req.ID, codeRefused, refusal))
+		return
+	}
+	answer := func() {
+		defer group.Done()
+		defer cancel()
+		m := r.call(ctx, req)
+		r.mu.Lock()
+		delete(r.open, req.ID)
+		r.mu.Unlock()
+		if m != nil {
+			r.write(m)
+		}
+	}
+	if req.Method == "initialize" || records(req) {
+		answer()
+	} else {
+		go answer()
+	}
+}
+
+// call returns the answer to a call of the host; nil if the host cancelled it. What became of a call that was with an
+// owner that ended is unknown, so it is sent again only where that changes nothing, and to one other owner: it may be the
+// call that ended the first.
+func (r *relay) call(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Response {
+	var lost *session
+	switch {
+	case records(req):
+		req.Params = withID(req.Params)
+	case req.Method == "initialize": // the session of an earlier handshake ends
+		r.mu.Lock()
+		lost, r.initialize, r.initialized = r.session, nil, nil
+		r.mu.Unlock()
+	}
 	select {
 	case r.inFlight <- struct{}{}:
 		defer func() { <-r.inFlight }()
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil
 	}
-	session, _ := req.GetSession().(*mcp.ServerSession) // of a server
-	revision := revisionOf(req)
-	if revision < firstStateless { // its handshake said what each request says since
-		params.Meta = mcp.Meta{mcp.MetaKeyProtocolVersion: firstStateless, metaRevision: revision,
-			mcp.MetaKeyClientCapabilities: map[string]any{}}
-		if hello := session.InitializeParams(); hello != nil && hello.ClientInfo != nil && hello.Capabilities != nil {
-			params.Meta[mcp.MetaKeyClientInfo], params.Meta[mcp.MetaKeyClientCapabilities] = hello.ClientInfo, hello.Capabilities
-		}
-	}
-	text := encoded(params)
-	heard := func(n *jsonrpc.Request) {
-		var p mcp.ProgressNotificationParams
-		if json.Unmarshal(n.Params, &p) == nil && p.ProgressToken != nil {
-			_ = session.NotifyProgress(ctx, &p) // a host that does not listen is no reason to stop the work
-		}
-	}
-	repeatable := method != "tools/call" || slices.Contains(quickTools, name)
 	sent := "" // the token of the owner that it was with
-	for began := time.Now(); ; bounded.Wait(ctx, ownerPause) {
-		owner, err := r.findOwner()
-		gone := lostError{err, false}
-		if err == nil {
-			var result json.RawMessage
-			if result, err = r.post(ctx, owner, method, name, text, heard); err == nil {
-				return answered(result, revision), nil
-			}
-			if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
-				return nil, refused
-			}
-			if !errors.As(err, &gone) {
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
-					Message: "the waymark server did not answer: " + err.Error()}
-			}
-		}
-		again := time.Since(began) < ownerPatience
-		if gone.sent {
-			again = again && repeatable && (sent == "" || sent == owner.Token)
-			sent = owner.Token
-		}
+	for began := time.Now(); ; {
+		s, answer, err := r.ask(ctx, lost, req)
+		var gone lostError
 		switch {
 		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case again: // the owner may still be about to end
-		case sent != "":
-			return nil, &jsonrpc.Error{Code: codeRefused, Message: "the waymark process that had the data directory ended or " +
-				"stopped answering during this call, so it is unknown whether it was carried out; another takes over: ask again if doing it twice does no harm"}
-		default:
-			return nil, &jsonrpc.Error{Code: codeRefused, Message: "no waymark process answers for the data directory, " +
-				"so the call was not carried out; ask again: " + err.Error()}
-		}
-	}
-}
-
-// answered is the result of an owner, for a host of a revision with sessions without the members that it does not have.
-func answered(result json.RawMessage, revision string) *rawResult {
-	r := rawOf(result)
-	if revision < firstStateless {
-		var meta map[string]json.RawMessage
-		_ = json.Unmarshal(r.members["_meta"], &meta) // what is no object has none
-		delete(meta, mcp.MetaKeyServerInfo)
-		delete(r.members, "resultType")
-		if delete(r.members, "_meta"); len(meta) > 0 {
-			r.members["_meta"] = encoded(meta)
-		}
-	}
-	return r
-}
-
-// post sends a request that stands alone, and returns the result; heard gets the notifications before it. Waymark writes
-// each message on a line, as it is or as the data of an event. The answer of an owner that refuses is a [*jsonrpc.Error].
-func (r *relay) post(ctx context.Context, o Owner, method, name string, params json.RawMessage,
-	heard func(*jsonrpc.Request)) (json.RawMessage, error) {
-	body := encoded(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-	out, err := http.NewRequestWithContext(ctx, http.MethodPost, o.Endpoint, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	out.Header = r.headers.Clone()
-	out.Header.Set("Authorization", "Bearer "+o.Token)
-	out.Header.Set(HeaderMethod, method)
-	if name != "" {
-		out.Header.Set(headerName, name)
-	}
-	resp, err := r.client.Do(out)
-	if err != nil {
-		var dial *net.OpError
-		return nil, lostError{err, !errors.As(err, &dial) || dial.Op != "dial"}
-	}
-	defer resp.Body.Close()
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if resp.StatusCode >= 300 && kind != "application/json" { // a refusal in JSON is a message
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-		var problem struct{ Detail string }
-		_ = json.Unmarshal(text, &problem)
-		err = fmt.Errorf("%s: %s", resp.Status, cmp.Or(problem.Detail, string(bytes.TrimSpace(text))))
-		switch {
-		case OwnerGone(resp.StatusCode, problem.Detail): // it refused the message before it began, or cut it off
-			return nil, lostError{err, resp.StatusCode != http.StatusUnauthorized && problem.Detail != Draining}
-		case resp.StatusCode == http.StatusServiceUnavailable: // it has no connection for it now
-			return nil, lostError{err, false}
-		}
-		return nil, err
-	}
-	for lines := bufio.NewReader(resp.Body); ; {
-		line, err := lines.ReadBytes('\n')
-		if line = bytes.TrimPrefix(line, []byte("data: ")); len(line) > 0 && line[0] == '{' {
-			msg, wrong := jsonrpc.DecodeMessage(line)
-			switch msg := msg.(type) {
-			case *jsonrpc.Response:
-				return msg.Result, msg.Error
-			case *jsonrpc.Request:
-				heard(msg)
+			return nil
+		case err == nil:
+			return answer
+		case !errors.As(err, &gone):
+			code := int64(jsonrpc.CodeInternalError)
+			if strings.Contains(err.Error(), "JSON RPC not handled") { // so the SDK refuses an unknown method
+				code = jsonrpc.CodeMethodNotFound
 			}
-			err = cmp.Or(err, wrong)
+			return failure(req.ID, code, "the waymark server did not answer: "+err.Error())
 		}
-		if err != nil {
-			return nil, lostError{fmt.Errorf("%s, and the connection ended before the answer: %w", resp.Status, err), true}
+		lost = s
+		again := time.Since(began) < ownerPatience
+		if gone.sent {
+			again = again && repeatable(req) && (sent == "" || sent == s.Token)
+			sent = s.Token
 		}
-	}
-}
-
-// OwnerGone reports whether a refusal is that of an owner that is ending, or of another process at its address, which does
-// not know its token.
-func OwnerGone(status int, detail string) bool {
-	return status == http.StatusUnauthorized || strings.HasSuffix(detail, Draining)
-}
-
-// watch calls changed when the owner says that its tools are others, or the owner is another.
-func (r *relay) watch(changed func()) {
-	params := encoded(map[string]any{"notifications": map[string]bool{"toolsListChanged": true},
-		"_meta": map[string]any{mcp.MetaKeyProtocolVersion: firstStateless, mcp.MetaKeyClientCapabilities: map[string]any{}}})
-	watched := false
-	for ; r.ctx.Err() == nil; bounded.Wait(r.ctx, watchPause) {
-		if owner, err := r.findOwner(); err == nil {
-			_, _ = r.post(r.ctx, owner, "subscriptions/listen", "", params, func(n *jsonrpc.Request) {
-				if watched { // the first one acknowledges
-					changed()
-				}
-				watched = true
-			})
+		switch {
+		case again:
+			bounded.Wait(ctx, ownerPause) // the owner may still be about to end
+		case sent != "":
+			return failure(req.ID, codeRefused, "the waymark process that had the data directory ended or stopped answering during this call, "+
+				"so it is unknown whether it was carried out; another takes over: ask again if doing it twice does no harm")
+		default:
+			return failure(req.ID, codeRefused, "no waymark process answers for the data directory, so the call was not carried out; ask again: "+err.Error())
 		}
 	}
 }
 
 // withID gives an episode without an id one, so that it counts once however often it is sent.
-func withID(arguments json.RawMessage) json.RawMessage {
-	var episode map[string]json.RawMessage
-	if json.Unmarshal(arguments, &episode) != nil || episode == nil {
-		return arguments
+func withID(params json.RawMessage) json.RawMessage {
+	var p, episode map[string]json.RawMessage
+	if json.Unmarshal(params, &p) != nil || json.Unmarshal(p["arguments"], &episode) != nil || episode == nil {
+		return params
 	}
 	if id := string(episode["id"]); id != "" && id != `""` && id != "null" {
-		return arguments
+		return params
 	}
 	episode["id"] = json.RawMessage(`"mcp-` + rand.Text() + `"`)
-	return encoded(episode)
+	p["arguments"], _ = json.Marshal(episode) // was JSON before
+	params, _ = json.Marshal(p)
+	return params
+}
+
+// repeatable reports whether a call may be carried out twice: one that reads, or records an episode, which counts once.
+func repeatable(req *jsonrpc.Request) bool {
+	return req.Method != "tools/call" || slices.Contains(quickTools, paramsOf(req).Name)
+}
+
+// notify forwards a notification of the host. One that is lost with its session concerned nothing else.
+func (r *relay) notify(n *jsonrpc.Request) {
+	r.mu.Lock()
+	s, cancel := r.session, r.open[cancelledCall(n)]
+	if n.Method == "notifications/initialized" {
+		r.initialized = n
+	}
+	r.mu.Unlock()
+	switch {
+	case s == nil:
+	case n.Method == "notifications/initialized":
+		_ = r.listen(s, n)
+	case n.Method == "notifications/cancelled" && s.id == "" && cancel != nil:
+		cancel() // without a session a server knows a cancellation by the end of the connection
+	default:
+		_, _ = r.post(r.ctx, s, n)
+	}
+}
+
+// forward gives the host a request or notification of a server. Requests get ids that no other session uses.
+func (r *relay) forward(s *session, req *jsonrpc.Request) {
+	r.mu.Lock()
+	refuse := r.ending && req.IsCall()
+	switch {
+	case req.IsCall():
+		r.questions++
+		id, _ := jsonrpc.MakeID(float64(r.questions)) // a number always is one
+		s.asked[id] = req.ID
+		req.ID = id
+	case req.Method == "notifications/cancelled":
+		cancelled := cancelledCall(req)
+		for id, theirs := range s.asked {
+			if theirs == cancelled {
+				req.Params, _ = json.Marshal(map[string]any{"requestId": id.Raw()}) // ids always encode
+			}
+		}
+	}
+	r.mu.Unlock()
+	if refuse {
+		r.forwardAnswer(hostClosed(req.ID))
+	} else {
+		r.write(req)
+	}
+}
+
+// forwardAnswer sends the answer to a question of a server to that server, if its session lasts: at another one the id
+// would be that of another question.
+func (r *relay) forwardAnswer(answer *jsonrpc.Response) {
+	r.mu.Lock()
+	s := r.session
+	var id jsonrpc.ID
+	if s != nil {
+		id = s.asked[answer.ID]
+		delete(s.asked, answer.ID)
+	}
+	r.mu.Unlock()
+	if id.IsValid() {
+		_, _ = r.post(r.ctx, s, &jsonrpc.Response{ID: id, Result: answer.Result, Error: answer.Error})
+	}
+}
+
+func (r *relay) write(msg jsonrpc.Message) {
+	if line, err := jsonrpc.EncodeMessage(msg); err == nil {
+		r.writeLine(line)
+	}
+}
+
+// writeLine gives the host a line, when it has read those before.
+func (r *relay) writeLine(line []byte) {
+	select {
+	case r.lines <- line:
+	case <-r.ctx.Done():
+	}
+}
+
+func failure(id jsonrpc.ID, code int64, text string) *jsonrpc.Response {
+	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: code, Message: text}}
 }

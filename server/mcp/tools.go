@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,8 +58,7 @@ func (m *mcpTools) handler(t api.Tool) mcp.ToolHandler {
 		if err != nil {
 			return m.failed(ctx, t.Name, err), nil
 		}
-		of, _ := req.Params.Meta[metaRevision].(string)
-		if cmp.Or(of, req.ProtocolVersion()) < firstStructured {
+		if req.ProtocolVersion() < firstStructured {
 			answer.Text = string(answer.JSON)
 		}
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: answer.Text}}, StructuredContent: answer.JSON}, nil

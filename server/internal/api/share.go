@@ -127,10 +127,14 @@ func (s *Share) Held() int64 {
 // Turns lets a number of long computations run at once. Of one credential all but one of them run or wait among the
 // others, in the order in which they come, and the rest waits behind these, so that it delays its own only.
 type Turns struct {
-	most int64
-	all  *semaphore.Weighted
-	own  sync.Map // of *semaphore.Weighted, by credential: at most as many as there are keys
+	most  int64
+	all   *semaphore.Weighted
+	own   sync.Map // of *semaphore.Weighted, by credential: at most as many as there are keys
+	queue Share
 }
+
+// maxQueued is how many long computations run or wait, and maxQueued/queuePart how many of one credential.
+const maxQueued, queuePart = 512, 8
 
 // LongQuestion is how many bytes of a question are answered without waiting for a turn. The time of an answer grows with
 // them: a search for 500 bytes takes 2 ms, one for 8,000 bytes 40 ms.
@@ -139,13 +143,17 @@ const LongQuestion = 512
 // NewTurns lets a number of computations, at least 2, run at once.
 func NewTurns(most int) *Turns {
 	n := int64(max(most, 2))
-	return &Turns{most: n, all: semaphore.NewWeighted(n)}
+	return &Turns{most: n, all: semaphore.NewWeighted(n), queue: NewShare("plans and other long computations", maxQueued)}
 }
 
 // Enter waits for a turn; leave ends it.
 func (t *Turns) Enter(ctx context.Context, credential string) (leave func(), err error) {
+	place, err := t.queue.Take(1, []Holder{{name: credential, part: queuePart, says: "this credential"}})
+	if err != nil {
+		return nil, err
+	}
 	own, _ := t.own.LoadOrStore(credential, semaphore.NewWeighted(t.most-1))
-	leave = func() {}
+	leave = place.Release
 	for _, turns := range []*semaphore.Weighted{own.(*semaphore.Weighted), t.all} {
 		if err := turns.Acquire(ctx, 1); err != nil {
 			leave()

@@ -36,8 +36,9 @@ const (
 	runOpenRow = "runs-open/"
 	runDataRow = "runs-data/"
 
-	runPiece = 192 << 10 // bytes
-	keptRuns = 500       // that have ended, of a workspace
+	runPiece  = 192 << 10 // bytes
+	runPieces = 4         // in one transaction
+	keptRuns  = 500       // that have ended, of a workspace
 )
 
 // RunHead describes a run in a list.
@@ -177,16 +178,18 @@ func (j Journal) write(ctx context.Context, id, what string, v any, owner nextOw
 		return err
 	}
 	pieces := max(1, (len(b)+runPiece-1)/runPiece)
+	var changes []storage.Change
 	for i := pieces - 1; i >= 0 && err == nil; i-- {
 		piece, next := b[i*runPiece:min((i+1)*runPiece, len(b))], owner
-		var changes []storage.Change
 		if i == 0 {
-			piece, changes = append(fmt.Appendf(nil, "%d\n", pieces), piece...), also
+			piece, changes = append(fmt.Appendf(nil, "%d\n", pieces), piece...), append(changes, also...)
 		} else if owner != nil {
 			next = sameOwner
 		}
-		key := fmt.Sprintf("%s%s/%s/%04d", runDataRow, id, what, i)
-		err = j.apply(ctx, id, next, append(changes, storage.Change{Key: key, Value: piece}))
+		changes = append(changes, storage.Change{Key: fmt.Sprintf("%s%s/%s/%04d", runDataRow, id, what, i), Value: piece})
+		if i%runPieces == 0 {
+			err, changes = j.apply(ctx, id, next, changes), nil
+		}
 	}
 	return err
 }

@@ -98,12 +98,21 @@ func (r *Runs) Watch(ctx context.Context, workspace, id string) <-chan run.Statu
 	states := make(chan run.Status)
 	go func() {
 		defer close(states)
+		waits := uint64(0) // the version of its row that says so
 		for last := (run.Status{}); ; {
 			var changed <-chan struct{} // of a run that is not carried out here nobody says it
-			if g := r.find(workspace, id); g != nil {
+			g := r.find(workspace, id)
+			if g != nil {
 				changed = g.Changed()
 			}
-			s, err := r.Status(ctx, workspace, id)
+			o, _ := r.journal(workspace).Owner(ctx, id)
+			s, err := last, error(nil)
+			if g != nil || o.Version == 0 || o.Version != waits {
+				s, err = r.Status(ctx, workspace, id)
+			}
+			if waits = 0; o.Server == "" {
+				waits = o.Version
+			}
 			if err != nil {
 				return
 			}

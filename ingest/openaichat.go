@@ -1,0 +1,179 @@
+package ingest
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"waymark/ingest/hook"
+)
+
+// Conversations with a model in the words of OpenAI's interfaces, each of these an object, a line, or
+// an element of a list:
+//
+//	{"messages":[…]}                                   chat completions; a request and its "choices" as well
+//	{"input":[…],"output":[…]}                         Responses: function_call, function_call_output, mcp_call
+//	{"role":"assistant","tool_calls":[…]}              one message: the file is the conversation
+//	{"type":"function_call","call_id":…}               one item of Responses, the same
+//	{"data":[{"object":"trace"},{"object":"trace.span"}]}  a trace of the Agents SDK
+//
+// The calls of one message are parallel, and so are items that stand together before their outputs.
+// Arguments may be an object or JSON in a string; a call without an id is paired with its answer by
+// its place. There are no times. An answer is a failure if it says so (is_error, status "error", or
+// JSON with isError or a lone error); else nobody knows, and so it stays.
+//
+// A conversation without a name (id, conversation, thread or session) is known by its first call, if the
+// id of that is one that no other would have, else by all of its content. Logs of requests hold each
+// conversation many times, every time longer: what was read before counts once.
+func decodeOpenAIChat(in *input, emit func(Item) bool) error {
+	t := in.traces("openai-chat")
+	return in.eachTraceFile(t, emit, func(name string, r io.Reader, more func() bool) error {
+		c := chats{traces: t, file: strings.TrimSuffix(path.Base(name), path.Ext(name)), spans: newSpans(t), at: map[string]int{}}
+		defer c.spans.end()
+		defer c.keep()()
+		return eachValue(r, false, func(l line) bool {
+			t.tally.Lines++
+			c.value(l)
+			return more()
+		})
+	})
+}
+
+// chats reads the conversations of one file.
+type chats struct {
+	*traces
+	file  string
+	spans *spans
+	open  *session // of the lines that are a message each
+	found []Item
+	at    map[string]int // id of an episode → its place among those found
+}
+
+// keep holds episodes back until the file ends: a later line may contain the same conversation, longer.
+func (c *chats) keep() (release func()) {
+	emit := c.emit
+	c.emit = func(it Item) {
+		switch i, known := c.at[it.ID]; {
+		case it.Episode == nil:
+			emit(it)
+		case known && len(c.found[i].Episode.Steps) <= len(it.Episode.Steps): // as long, it may know more of the last call
+			c.found[i] = it
+		case !known:
+			c.at[it.ID] = len(c.found)
+			c.found = append(c.found, it)
+		}
+	}
+	return func() {
+		c.emit = emit
+		for _, it := range c.found {
+			emit(it)
+		}
+	}
+}
+
+func (c *chats) value(l line) {
+	if l.problem != "" || len(l.data) == 0 || l.data[0] != '[' {
+		c.object(l)
+		return
+	}
+	list := document{raw: l.data, problem: new(error)}
+	switch elements, ok := list.elements(); {
+	case !ok:
+		c.drop(l.number, cmp.Or(l.decode(&[]json.RawMessage{}), errors.New("is not a JSON list")))
+	case len(elements) > 0 && isMessage(elements[0]):
+		c.conversation(l.number, "", elements, l.data)
+	default:
+		for _, v := range elements {
+			c.object(line{number: l.number, data: v.raw})
+		}
+	}
+}
+
+func isMessage(d *document) bool {
+	return d.text("role") != "" || strings.Contains(d.text("type"), "_call")
+}
+
+func (c *chats) object(l line) {
+	d, err := newDocument(l)
+	if err != nil {
+		c.drop(l.number, err)
+		return
+	}
+	data, list := d.list("data")
+	var items []*document
+	switch {
+	case len(data) > 0, !list && strings.HasPrefix(d.text("object"), "trace"):
+		c.tally.Lines-- // its records count
+		c.spans.read(spanRows["agents"], l)
+	case isMessage(d):
+		if c.open == nil {
+			c.open = &session{traces: c.traces, host: hosts["openai-chat"], only: c.thread(c.file)}
+			c.open.only.loose = true
+		}
+		c.open.record(l.number, l.number, d)
+	default:
+		if items = d.records(hosts["openai-chat"].records); items == nil && *d.problem == nil {
+			c.skip()
+		}
+	}
+	if err = cmp.Or(err, *d.problem); err != nil {
+		c.drop(l.number, err)
+	} else if items != nil {
+		c.conversation(l.number, conversationID(d), items, l.data)
+	}
+}
+
+// conversationID names the conversation, "" if nothing does. The id of a completion is not that of its conversation.
+func conversationID(d *document) string {
+	for name := range strings.FieldsSeq(`conversation_id thread_id session_id conversation conversation.id
+		metadata.session_id metadata.thread_id metadata.conversation_id id`) {
+		id := hook.Text(d.value(name))
+		if id != "" && !strings.HasPrefix(id, "chatcmpl-") && !strings.HasPrefix(id, "resp_") {
+			return id
+		}
+	}
+	return ""
+}
+
+// conversation reads a whole one.
+func (c *chats) conversation(number int, name string, items []*document, text []byte) {
+	th := c.newThread(name)
+	th.again, th.loose = true, name != ""
+	if first := firstCallID(items); name == "" && !unique(first) {
+		sum := sha256.Sum256(text)
+		th.salt, th.loose = hex.EncodeToString(sum[:8]), true
+	}
+	s := &session{traces: c.traces, host: hosts["openai-chat"], only: th}
+	for i, item := range items {
+		if s.record(number, i+1, item); *item.problem != nil {
+			c.drop(number, fmt.Errorf("message %d: %w", i+1, *item.problem))
+			*item.problem = nil
+		}
+	}
+	th.flush()
+}
+
+func firstCallID(items []*document) string {
+	for _, item := range items {
+		if calls, _ := item.list("tool_calls"); len(calls) > 0 {
+			return calls[0].text("id")
+		}
+		if strings.HasSuffix(item.text("type"), "_call") {
+			return item.text(callIDs)
+		}
+	}
+	return ""
+}
+
+// unique reports whether an id looks drawn at random: sixteen characters or more, digits and letters.
+func unique(id string) bool {
+	digits := strings.ContainsAny(id, "0123456789")
+	letters := strings.ContainsFunc(id, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' })
+	return len(id) >= 16 && digits && letters
+}

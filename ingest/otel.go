@@ -1,0 +1,183 @@
+package ingest
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"waymark/catalog"
+	"waymark/episodic"
+)
+
+// document is a record as its attributes and the parts that the row names. The first of several attributes of one name
+// counts; those of events stand after those of the span.
+func (row *spanRow) document(record, attributes *document) *document {
+	d := &document{members: map[string]*document{}, problem: record.problem}
+	d.attributes(attributes)
+	events, _ := record.list(row.events)
+	for _, e := range events {
+		d.attributes(e.at("attributes"))
+	}
+	for name, member := range record.members { // of a table, attributes.tool.name
+		if name, ok := strings.CutPrefix(name, "attributes."); ok && member != nil {
+			d.attribute(name, member.raw)
+		}
+	}
+	set := func(name string, v json.RawMessage) { d.members["span."+name] = &document{raw: v, problem: d.problem} }
+	for name, paths := range map[string]string{
+		"id": row.id, "session": row.session, "name": row.name, "kind": row.kind, "begin": row.begin, "end": row.end,
+		"status": row.status, "failure": row.failure, "server": row.server, "input": row.input, "output": row.output,
+	} {
+		if v := record.value(paths); v != nil {
+			set(name, v)
+		}
+	}
+	tool := called(record.text(row.name))
+	if row.format != "otel" || tool != record.text(row.name) || holds(d, conventions.kinds) {
+		set("tool", encode(tool))
+	}
+	var text []string
+	for _, paths := range []string{"error.type exception.type", "span.failure exception.message"} {
+		if v := d.value(paths); v != nil {
+			text = append(text, message(v))
+		}
+	}
+	set("text", encode(strings.TrimSpace(strings.Join(append(text, record.text(row.message)), " "))))
+	return d
+}
+
+// attributes adds attributes as OTLP writes them, a list of {key, value}, or as an object.
+func (d *document) attributes(of *document) {
+	if of == nil {
+		return
+	}
+	if list, ok := of.elements(); ok {
+		for _, a := range list {
+			d.attribute(a.text("key"), anyValue(a.at("value"), 0))
+		}
+		return
+	}
+	for name, v := range of.object() {
+		if v != nil {
+			d.attribute(name, v.raw)
+		}
+	}
+}
+
+// attribute adds one. A truth value or number alone is a text, and so is a text that is written as JSON once more.
+func (d *document) attribute(name string, v json.RawMessage) {
+	if d.members[name] != nil || strings.HasPrefix(name, "span.") || len(v) == 0 || string(v) == "null" {
+		return
+	}
+	var inner string
+	switch {
+	case !bytes.ContainsAny(v[:1], `{["`):
+		v = encode(string(v))
+	case bytes.HasPrefix(v, []byte(`"\"`)) && json.Unmarshal([]byte(message(v)), &inner) == nil:
+		v = encode(inner)
+	}
+	d.members[name] = &document{raw: v, problem: d.problem}
+}
+
+// anyValue is the value of an attribute of OTLP, null where it is nested too deeply.
+func anyValue(v *document, depth int) json.RawMessage {
+	if v == nil || depth > 16 {
+		return nil
+	}
+	if list, ok := v.list("arrayValue.values"); ok {
+		all := make([]json.RawMessage, len(list))
+		for i, e := range list {
+			all[i] = anyValue(e, depth+1)
+		}
+		return encode(all)
+	}
+	if list, ok := v.list("kvlistValue.values"); ok {
+		all := map[string]json.RawMessage{}
+		for _, e := range list {
+			all[e.text("key")] = anyValue(e.at("value"), depth+1)
+		}
+		return encode(all)
+	}
+	whole := v.value("intValue") // may be a text
+	if number := bytes.Trim(whole, `"`); json.Valid(number) {
+		return number
+	}
+	return v.value("stringValue boolValue doubleValue bytesValue")
+}
+
+// called takes the operation out of the name of a span.
+func called(name string) string {
+	for _, operation := range []string{"execute_tool ", "tools/call ", "running tool: "} {
+		if tool, ok := strings.CutPrefix(name, operation); ok {
+			return strings.TrimSpace(tool)
+		}
+	}
+	return name
+}
+
+func originOf(resource *document) string {
+	instance := resource.text("service.instance.id host.name host.id")
+	return catalog.Cut(strings.Trim(resource.text("service.name")+"@"+instance, "@"), catalog.MaxID)
+}
+
+var errNoSpanID = errors.New("has no id")
+
+// ErrNotOTLP is of a request that is no OTLP.
+var ErrNotOTLP = errors.New("not OTLP")
+
+// jsonOf is an export request in protobuf as OTLP JSON: the JSON form of the messages but for ids in hexadecimal digits.
+func jsonOf(body []byte) ([]byte, error) {
+	td := new(trace.TracesData) // its fields are those of an export request
+	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(body, td); err != nil {
+		text := strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: ") // the library puts either space into its errors
+		return nil, errors.New(text)
+	}
+	for _, rs := range td.ResourceSpans {
+		for _, ss := range rs.ScopeSpans {
+			for _, sp := range ss.Spans {
+				for _, id := range []*[]byte{&sp.TraceId, &sp.SpanId, &sp.ParentSpanId} {
+					*id, _ = base64.StdEncoding.DecodeString(hex.EncodeToString(*id)) // which the JSON writes as these digits again
+				}
+			}
+		}
+	}
+	return protojson.Marshal(td)
+}
+
+// OTLP reads an export request of traces, in JSON or protobuf. It asks for the key of the digests of values if there
+// are spans. A span that cannot be read is left out; it is an error if there is no other.
+func OTLP(body []byte, protobuf bool, key func() (episodic.DigestKey, error)) ([]*Span, error) {
+	var bad, err error
+	form := "JSON"
+	if protobuf {
+		form = "protobuf"
+		body, err = jsonOf(body)
+	}
+	d, wrong := newDocument(line{data: body})
+	if err != nil || wrong != nil {
+		return nil, fmt.Errorf("%w %s: %.200s", ErrNotOTLP, form, cmp.Or(err, wrong))
+	}
+	t := &traces{format: "otel", emit: func(it Item) { bad = errors.New(it.Dropped) }}
+	if bytes.Contains(body, []byte("spanId")) || bytes.Contains(body, []byte("span_id")) {
+		digests, err := key()
+		if err != nil {
+			return nil, err
+		}
+		t.digests = &digests
+	}
+	s := newSpans(t)
+	s.records(0, spanRows["otel"], d, &Span{}, 0)
+	if bad != nil && len(s.all) == 0 {
+		return nil, fmt.Errorf("%w %s: %.200s", ErrNotOTLP, form, bad)
+	}
+	return s.all, nil
+}
