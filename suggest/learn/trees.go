@@ -1,6 +1,12 @@
-// Package learn has what package rank learns with: boosted trees ([FitTrees]), logistic regression ([FitLogit]), curves that
-// calibrate probabilities ([FitCurve]), and the step from probabilities to a plan ([Size], [Path], [Links], [Order]).
-// Everything is exact or greedy over fixed orders: equal inputs give equal bits.
+// Package learn has what package rank learns with. Requests become vectors of words ([Vocabulary]), of which the nearest are found
+// ([Nearest]) and from which one linear model a tool predicts what a task uses ([Ridge]); boosted trees ([FitTrees]) and logistic
+// regression ([FitLogit]) weigh rows of a table; curves ([FitCurve]) calibrate probabilities, and [Size], [Path], [Links] and
+// [Order] lead from probabilities to a plan:
+//
+//	texts ──▶ Vocabulary ──▶ Vector ──┬─▶ Ridge     one linear model a label, all fitted at once
+//	                                  └─▶ Nearest   the texts most like a new one
+//
+// Everything is exact or greedy over fixed orders: equal inputs give equal bits at any number of processors.
 package learn
 
 import (

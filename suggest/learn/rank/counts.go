@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"waymark/internal/numeric"
-	"waymark/suggest/learn/labels"
+	"waymark/suggest/learn"
 )
 
 // counts maps a key to the tools that were counted under it: what followed a tool, what was used beside it. It is
@@ -115,8 +115,8 @@ type History struct {
 	steps     float64
 	asked     []int32            // tasks with a request
 	same      map[uint64][]int32 // by wording, their numbers among these
-	nearest   *labels.Nearest
-	ridge     *labels.Ridge
+	nearest   *learn.Nearest
+	ridge     *learn.Ridge
 	times     map[uint64]int // by set of tools, the tasks that use exactly these
 	chains    bool           // nearly all tasks are chains
 	used      []int32        // tools that a task used, sorted
@@ -276,7 +276,7 @@ func (h *History) regress(stop func() bool) bool {
 		}
 	}
 	labelsOf := make([][]int32, len(asked))
-	vectors := make([]labels.Vector, len(h.asked))
+	vectors := make([]learn.Vector, len(h.asked))
 	for i, k := range asked {
 		for _, t := range h.tasks[k].needs() {
 			labelsOf[i] = append(labelsOf[i], h.column[t])
@@ -285,8 +285,8 @@ func (h *History) regress(stop func() bool) bool {
 	for i, k := range h.asked {
 		vectors[i] = h.tasks[k].vector
 	}
-	h.nearest = labels.NewNearest(vectors, h.texts.vocabulary.Len())
+	h.nearest = learn.NewNearest(vectors, h.texts.vocabulary.Len())
 	newest := vectors[len(vectors)-len(asked):]
-	h.ridge = labels.FitScores(newest, h.texts.vocabulary.Len(), labelsOf, len(h.used), penalty, stop)
+	h.ridge = learn.FitRidge(newest, h.texts.vocabulary.Len(), labelsOf, len(h.used), penalty, stop)
 	return h.ridge != nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"waymark/internal/numeric"
 	"waymark/suggest/learn"
-	"waymark/suggest/learn/labels"
 )
 
 // Options of a fit.
@@ -331,8 +330,8 @@ type Answer struct {
 	slope   float64 // of the reference
 	finder  *ranker // of a plan, that of its row Found, if it starts from that
 	table   *Table
-	near    []labels.Neighbour // past requests that vote
-	more    map[int32]float64  // by tool, what outcomes add
+	near    []learn.Neighbour // past requests that vote
+	more    map[int32]float64 // by tool, what outcomes add
 }
 
 // Next ranks what may come next in a situation. Without a context that is what the request asks for.

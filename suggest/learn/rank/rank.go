@@ -20,7 +20,7 @@ import (
 	"strings"
 	"sync"
 
-	"waymark/suggest/learn/labels"
+	"waymark/suggest/learn"
 	"waymark/suggest/semantic"
 )
 
@@ -45,9 +45,9 @@ type Task struct {
 	Group  uint64     // near copies of one task share it
 	Failed bool       // as a whole; of near copies those that failed teach nothing if one did not
 
-	vector  labels.Vector // of the words of the request
-	wording uint64        // of the request
-	set     []int32       // what the request is evidence for, rising
+	vector  learn.Vector // of the words of the request
+	wording uint64       // of the request
+	set     []int32      // what the request is evidence for, rising
 	fold    int
 }
 
@@ -74,7 +74,7 @@ type Situation struct {
 type Texts struct {
 	tools      []Tool
 	matcher    *semantic.Matcher
-	vocabulary *labels.Vocabulary
+	vocabulary *learn.Vocabulary
 	words      *semantic.Thesaurus
 	names      [][]string          // by tool, the stems of its name
 	places     [][]float32         // by tool, the mean of the vectors of its words, of length 1; nil without any
@@ -116,7 +116,7 @@ func (t *Texts) read(tasks []*Task) *Texts {
 		task.set = task.needs()
 		slices.Sort(task.set)
 	}
-	vocabulary, rows := labels.NewVocabulary(stems, semantic.Weight)
+	vocabulary, rows := learn.NewVocabulary(stems, semantic.Weight)
 	o.vocabulary = vocabulary
 	for i := range tasks {
 		tasks[i].vector, tasks[i].wording = rows[i], wording(stems[i])

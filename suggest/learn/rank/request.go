@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"waymark/internal/numeric"
-	"waymark/suggest/learn/labels"
+	"waymark/suggest/learn"
 	"waymark/suggest/semantic"
 )
 
@@ -38,7 +38,7 @@ type evidence struct {
 // request is what the words of a request are evidence for. It must be closed.
 type request struct {
 	history *History
-	near    []labels.Neighbour // past requests, the nearest first
+	near    []learn.Neighbour // past requests, the nearest first
 	said    string
 	stems   []string
 	asks    asks
@@ -122,7 +122,7 @@ func (r *request) ahead(tools []int32) []float64 {
 }
 
 // vote lets the nearest past requests vote for the tools that they used.
-func (r *request) vote(x labels.Vector) {
+func (r *request) vote(x learn.Vector) {
 	h := r.history
 	r.scores = h.ridge.Scores(r.scores, x)
 	for c, v := range r.scores {
@@ -159,28 +159,28 @@ func (r *request) vote(x labels.Vector) {
 }
 
 // voters are the past requests that vote.
-func (r *request) voters() []labels.Neighbour { return r.near[:min(mostVoters, len(r.near))] }
+func (r *request) voters() []learn.Neighbour { return r.near[:min(mostVoters, len(r.near))] }
 
 // nearest lists the nearest past requests. Those of the same words are alike by 1, the newest first, however rare their words
 // are: of a text with words that no other has, a part of its vector is left out.
-func (r *request) nearest(x labels.Vector) []labels.Neighbour {
+func (r *request) nearest(x learn.Vector) []learn.Neighbour {
 	h := r.history
 	near := h.nearest.Of(x, nearRequests)
 	same := h.same[wording(r.stems)]
 	if len(same) == 0 {
 		return near
 	}
-	near = slices.DeleteFunc(near, func(n labels.Neighbour) bool { return slices.Contains(same, n.Row) })
-	var all []labels.Neighbour
+	near = slices.DeleteFunc(near, func(n learn.Neighbour) bool { return slices.Contains(same, n.Row) })
+	var all []learn.Neighbour
 	for _, row := range slices.Backward(same) {
-		all = append(all, labels.Neighbour{Row: row, Similarity: 1})
+		all = append(all, learn.Neighbour{Row: row, Similarity: 1})
 	}
 	all = append(all, near...)
 	return all[:min(nearRequests, len(all))]
 }
 
 // associate adds what each word speaks for: its association with the tools that it was counted with, and with any other.
-func (r *request) associate(x labels.Vector) {
+func (r *request) associate(x learn.Vector) {
 	h := r.history
 	known := 0
 	without := make([]float64, len(x.I)) // the least that each word adds to a tool

@@ -1,4 +1,4 @@
-package labels
+package learn
 
 import (
 	"math"
@@ -14,12 +14,12 @@ import (
 //
 // fitted through its dual: with G = X·Xᵀ + λI the rows get the weights α = G⁻¹·(Y - ȳ), and W = Xᵀ·α.
 type Ridge struct {
-	mean []float64  // ȳ
-	w    [][]weight // W, by feature
+	mean []float64       // ȳ
+	w    [][]labelWeight // W, by feature
 }
 
-// weight is that of a label.
-type weight struct {
+// labelWeight is the weight of a label.
+type labelWeight struct {
 	label int32
 	value float32
 }
@@ -35,10 +35,10 @@ const (
 	iterations = 100           // the most per label
 )
 
-// FitScores fits labels 0 to n-1 to rows of features 0 to f-1, y being the labels of each row; lambda must be positive. It
+// FitRidge fits labels 0 to n-1 to rows of features 0 to f-1, y being the labels of each row; lambda must be positive. It
 // calls stop from time to time, from several goroutines, and returns nil once that is true.
-func FitScores(rows []Vector, features int, y [][]int32, n int, lambda float64, stop func() bool) *Ridge {
-	r := &Ridge{mean: make([]float64, n), w: make([][]weight, features)}
+func FitRidge(rows []Vector, features int, y [][]int32, n int, lambda float64, stop func() bool) *Ridge {
+	r := &Ridge{mean: make([]float64, n), w: make([][]labelWeight, features)}
 	if len(rows) == 0 {
 		return r
 	}
@@ -52,7 +52,7 @@ func FitScores(rows []Vector, features int, y [][]int32, n int, lambda float64, 
 	for l := range has {
 		r.mean[l] = float64(len(has[l])) / float64(len(rows))
 	}
-	columns := make([][]weight, n) // by label, with features in place of labels
+	columns := make([][]labelWeight, n) // by label, with features in place of labels
 	numeric.Each((n+lanes-1)/lanes, func(block int) {
 		from := block * lanes
 		to := min(from+lanes, n)
@@ -82,7 +82,7 @@ func FitScores(rows []Vector, features int, y [][]int32, n int, lambda float64, 
 	}
 	for l, column := range columns {
 		for _, w := range column {
-			r.w[w.label] = append(r.w[w.label], weight{int32(l), w.value})
+			r.w[w.label] = append(r.w[w.label], labelWeight{int32(l), w.value})
 		}
 	}
 	return r
@@ -93,7 +93,7 @@ const magnitudeShift = 19
 
 // largest returns, by feature, the weights of one lane that are not 0: the n of largest magnitude, as far as whole classes of
 // magnitude are among them.
-func largest(w []float64, lane, n int) (kept []weight) {
+func largest(w []float64, lane, n int) (kept []labelWeight) {
 	var count [1 << (31 - magnitudeShift)]int
 	class := func(x float32) int { return int(math.Float32bits(x) &^ (1 << 31) >> magnitudeShift) }
 	for f := lane; f < len(w); f += lanes {
@@ -108,7 +108,7 @@ func largest(w []float64, lane, n int) (kept []weight) {
 	}
 	for f := lane; f < len(w); f += lanes {
 		if x := float32(w[f]); x != 0 && class(x) >= least {
-			kept = append(kept, weight{int32(f / lanes), x})
+			kept = append(kept, labelWeight{int32(f / lanes), x})
 		}
 	}
 	return slices.Clip(kept)

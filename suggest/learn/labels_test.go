@@ -1,4 +1,4 @@
-package labels
+package learn
 
 import (
 	"math"
@@ -151,9 +151,9 @@ func TestNearestAgainstAllPairs(t *testing.T) {
 	})
 }
 
-// fitRidge is FitScores that nothing stops.
+// fitRidge is FitRidge that nothing stops.
 func fitRidge(rows []Vector, features int, y [][]int32, n int, lambda float64) *Ridge {
-	return FitScores(rows, features, y, n, lambda, func() bool { return false })
+	return FitRidge(rows, features, y, n, lambda, func() bool { return false })
 }
 
 // dot is Σ x[f]·y[f].
@@ -176,7 +176,7 @@ func TestLargestWeights(t *testing.T) {
 	for f, x := range []float64{.5, -2, 0, 1} {
 		w[f*lanes+3] = x
 	}
-	assert.Equal(t, []weight{{0, .5}, {1, -2}, {3, 1}}, largest(w, 3, 4))
-	assert.Equal(t, []weight{{1, -2}, {3, 1}}, largest(w, 3, 2))
+	assert.Equal(t, []labelWeight{{0, .5}, {1, -2}, {3, 1}}, largest(w, 3, 4))
+	assert.Equal(t, []labelWeight{{1, -2}, {3, 1}}, largest(w, 3, 2))
 	assert.Empty(t, largest(w, 3, 0))
 }
