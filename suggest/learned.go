@@ -97,6 +97,7 @@ func (l *learning) compute(halt func() bool, progress func(done float64)) *learn
 			return nil
 		}
 	}
+	training.ranker.Prepare()
 	progress(1)
 	l.result.Store(training.learned)
 	l.known.Store(nil) // only now, so that fitted sees one of the two at any time

@@ -31,8 +31,8 @@ import (
 
 // mutated are the packages that compute what an answer says.
 var mutated = []string{
-	"graph", "spectral", "semantic", "episodic", "suggest",
-	"suggest/learn", "suggest/learn/rank",
+	"graph", "spectral", "episodic", "suggest",
+	"suggest/history", "suggest/semantic", "suggest/learn", "suggest/learn/rank",
 }
 
 // rankers test whole answers: they run where the package's own tests pass.

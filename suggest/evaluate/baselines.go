@@ -2,10 +2,12 @@ package evaluate
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
 	"waymark/catalog"
+	"waymark/internal/numeric"
 	"waymark/suggest/semantic"
 )
 
@@ -38,8 +40,8 @@ func baselines(history []*task, text *toolIndex) []Predictor {
 		{Name: "knn", Find: func(intent string) (ids []string, _ error) {
 			score := map[string]float64{}
 			for _, n := range c.nearest(intent) {
-				for _, id := range c.asked[n.Doc].set {
-					score[id] += n.Score
+				for _, id := range n.set {
+					score[id] += n.likeness
 				}
 			}
 			for _, s := range ranked(score, nil) {
@@ -49,8 +51,7 @@ func baselines(history []*task, text *toolIndex) []Predictor {
 		}},
 		{Name: "copy", Plan: func(intent string) (Plan, error) {
 			if near := c.nearest(intent); len(near) > 0 {
-				t := c.asked[near[0].Doc]
-				return Plan{Tools: t.set, Links: t.links}, nil
+				return Plan{Tools: near[0].set, Links: near[0].links}, nil
 			}
 			return Plan{}, nil
 		}},
@@ -109,17 +110,26 @@ type counts struct {
 	uses  map[string]float64
 	after map[[2]string][]scored // by the last two tools, "" for none: what came next, most often first
 
-	asked   []*task // those with an intent
-	intents *semantic.Requests
+	asked    []*task // those with an intent
+	idf      map[string]float64
+	postings map[string][]posting // by term of intents
+}
+
+// posting is an intent, by the place of its task, with the weight of a term in it.
+type posting struct {
+	task   int
+	weight float64
 }
 
 func newCounts(history []*task) *counts {
-	c := &counts{uses: map[string]float64{}, after: map[[2]string][]scored{}}
-	var intents []string
+	c := &counts{uses: map[string]float64{}, after: map[[2]string][]scored{}, idf: map[string]float64{}, postings: map[string][]posting{}}
 	next := map[[2]string]map[string]float64{}
 	for _, t := range history {
 		if t.hasIntent() {
-			c.asked, intents = append(c.asked, t), append(intents, t.Episode.Intent)
+			c.asked = append(c.asked, t)
+			for _, term := range distinct(semantic.Tokens(t.Episode.Intent)) {
+				c.idf[term]++
+			}
 		}
 		for i, id := range t.seq {
 			c.uses[id]++
@@ -132,7 +142,12 @@ func newCounts(history []*task) *counts {
 			}
 		}
 	}
-	c.intents = semantic.NewRequests(intents)
+	for term, n := range c.idf {
+		c.idf[term] = numeric.Ln(float64(1+len(c.asked))/(1+n)) + 1
+	}
+	for i, t := range c.asked {
+		c.vector(t.Episode.Intent, func(term string, w float64) { c.postings[term] = append(c.postings[term], posting{i, w}) })
+	}
 	c.after[last(nil, 0)] = ranked(c.uses, nil)
 	for key, n := range next {
 		c.after[key] = ranked(n, c.uses)
@@ -168,8 +183,45 @@ func layers(rows [][]scored) (list []Candidate) {
 	return list
 }
 
-// nearest returns the ten of the asked tasks with the most similar intents, nearest first; of two as near the earlier.
-func (c *counts) nearest(intent string) []semantic.Hit { return c.intents.Nearest(intent, 10, 0) }
+// neighbour is a past task with its likeness to the new one.
+type neighbour struct {
+	*task
+	likeness float64
+}
+
+// vector yields the terms of an intent in order, with weights (1 + ln f)·idf of length 1, idf = ln((1 + n)/(1 + df)) + 1.
+// Terms that no past intent has are left out.
+func (c *counts) vector(intent string, yield func(term string, weight float64)) {
+	count := map[string]float64{}
+	for _, term := range semantic.Tokens(intent) {
+		if c.idf[term] > 0 {
+			count[term]++
+		}
+	}
+	terms, weights := slices.Sorted(maps.Keys(count)), make([]float64, len(count))
+	for i, term := range terms {
+		weights[i] = float64((1 + numeric.Ln(count[term])) * c.idf[term])
+	}
+	norm := numeric.Norm(weights)
+	for i, term := range terms {
+		yield(term, weights[i]/norm)
+	}
+}
+
+// nearest returns the ten past tasks with the most similar intents by cosine, nearest first; of two as near the earlier.
+func (c *counts) nearest(intent string) (near []neighbour) {
+	cosine := map[int]float64{}
+	c.vector(intent, func(term string, weight float64) {
+		for _, p := range c.postings[term] {
+			cosine[p.task] += float64(weight * p.weight)
+		}
+	})
+	for _, i := range slices.Sorted(maps.Keys(cosine)) {
+		near = append(near, neighbour{c.asked[i], cosine[i]})
+	}
+	slices.SortStableFunc(near, func(a, b neighbour) int { return cmp.Compare(b.likeness, a.likeness) })
+	return near[:min(10, len(near))]
+}
 
 // mixed is, with the neighbours of the intent,
 //
@@ -184,11 +236,11 @@ func (c *counts) mixed(q Question) []Candidate {
 	if votes, near := 0.0, c.nearest(q.Intent); len(near) > 0 {
 		left -= voteShare
 		for _, n := range near {
-			votes += float64(n.Score * float64(len(c.asked[n.Doc].set)))
+			votes += float64(n.likeness * float64(len(n.set)))
 		}
 		for _, n := range near {
-			for _, id := range c.asked[n.Doc].set {
-				weight[id] += voteShare * n.Score / votes
+			for _, id := range n.set {
+				weight[id] += voteShare * n.likeness / votes
 			}
 		}
 	}

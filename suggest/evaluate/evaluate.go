@@ -182,8 +182,9 @@ func divide(d *Data, o Options) (asked []*question, folds []fold, r *Report) {
 			intents = append(intents, t)
 		}
 		if len(t.seq) >= 2 || t.hasIntent() {
-			r.TestEpisodes++
-			folds = append(folds, fold{slices.Concat(tests[:i], tests[i+1:]), t})
+			if r.TestEpisodes++; r.LeaveOneOut {
+				folds = append(folds, fold{slices.Concat(tests[:i], tests[i+1:]), t})
+			}
 		}
 	}
 	if !r.LeaveOneOut {

@@ -10,7 +10,7 @@ import (
 // rows went each way (path-dependent TreeSHAP; Lundberg and others, Nature Machine Intelligence 2, 2020).
 // It returns the expected score of any row; that and the contributions add up to [Trees.Score].
 func (m *Trees) Contributions(dst []float64, row []float32) (expected float64) {
-	m.once.Do(m.readLeaves)
+	m.Prepare()
 	for _, l := range m.leaves {
 		met := 0
 		for i, f := range l.features {
@@ -40,7 +40,10 @@ type onPath struct {
 	share       float64
 }
 
-// readLeaves lists the leaves of all trees, which the first explanation asks for: a model of 120 trees has up to 5 MB of them.
+// Prepare does what the first explanation would wait for: 120 trees have up to 5 MB of leaves.
+func (m *Trees) Prepare() { m.once.Do(m.readLeaves) }
+
+// readLeaves lists the leaves of all trees.
 func (m *Trees) readLeaves() {
 	for _, t := range m.trees {
 		m.leaves = appendLeaves(m.leaves, t, 0, nil)

@@ -316,6 +316,13 @@ func foldTasks(tasks []*Task) {
 	}
 }
 
+// Prepare does what the first explanation would wait for.
+func (m *Model) Prepare() {
+	for _, r := range []*ranker{&m.find, &m.needs, &m.next} {
+		r.trees.Prepare()
+	}
+}
+
 // Over is the chance that a task ends after a context.
 func (m *Model) Over(context []int32) float64 { return m.history.over(context) }
 
@@ -445,7 +452,13 @@ func (a *Answer) Value(tool int32, k Row) float64 {
 }
 
 func better(a, b Ranked) int {
-	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Tool, b.Tool))
+	switch { // scores are never NaN
+	case a.Score > b.Score:
+		return -1
+	case a.Score < b.Score:
+		return 1
+	}
+	return cmp.Compare(a.Tool, b.Tool)
 }
 
 // best returns the k best, by falling score and then by number. It changes the list.

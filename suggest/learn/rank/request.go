@@ -92,33 +92,43 @@ func (r *request) of(tool int32) *evidence {
 	return &r.unused
 }
 
-// ahead returns, for each tool and last for one that no task used, ln(1 + tools with a higher score by the regression). Tools
-// that no task used have score 0.
+// ahead returns ln(1 + place by the scores of the regression) of each tool, and last of one that no task used, the first of
+// these. Tools that no task used have score 0.
 func (r *request) ahead(tools []int32) []float64 {
 	h := r.history
-	scores := make([]float64, len(tools)+1)
+	list := make([]Ranked, len(tools)+1)
 	for i, t := range tools {
-		scores[i] = r.of(t).ridge
+		list[i] = Ranked{t, r.of(t).ridge}
 	}
-	sorted := slices.Compact(slices.Sorted(slices.Values(scores)))
-	above := make([]int, len(sorted)+1) // by number of lower ones among sorted
-	for _, v := range r.scores {
-		lower := 0
-		if v > sorted[0] {
-			lower, _ = slices.BinarySearch(sorted, v)
+	sorted := best(slices.Clone(list), len(list))
+	least, above := sorted[len(sorted)-1].Score, make([]int, len(sorted)+1)
+	for c, v := range r.scores {
+		if v < least {
+			continue
 		}
-		above[lower]++
+		i, itself := slices.BinarySearchFunc(sorted, Ranked{h.used[c], v}, better)
+		if itself {
+			i++
+		}
+		above[i]++
 	}
-	unused, _ := slices.BinarySearch(sorted, 0)
-	above[unused] += len(h.column) - len(h.used)
-	for i := len(sorted) - 1; i >= 0; i-- {
-		above[i] += above[i+1]
+	for i := range sorted {
+		above[i+1] += above[i]
 	}
-	for i, v := range scores {
-		lower, _ := slices.BinarySearch(sorted, v)
-		scores[i] = numeric.Ln(float64(1 + above[lower+1]))
+	places := make([]float64, len(list))
+	for i, x := range list {
+		at, _ := slices.BinarySearchFunc(sorted, x, better)
+		place := above[at]
+		switch {
+		case x.Score < 0:
+			place += len(h.column) - len(h.used)
+		case x.Score == 0:
+			used, _ := slices.BinarySearch(h.used, x.Tool)
+			place += int(x.Tool) - used // unused ones before it
+		}
+		places[i] = numeric.Ln(float64(1 + place))
 	}
-	return scores
+	return places
 }
 
 // vote lets the nearest past requests vote for the tools that they used.

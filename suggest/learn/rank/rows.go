@@ -115,7 +115,7 @@ var Features = [rows]Feature{
 	Evidence1:     {"evidence1", "sequence", "ln(1 + times the last tool was followed by any)"},
 	Evidence2:     {"evidence2", "sequence", "ln(1 + times the last two were)"},
 	Ridge:         {"ridge", "request", "ridge regression of tools on the words of past requests"},
-	Place:         {"place", "request", "ln(1 + tools with a higher score by that regression)"},
+	Place:         {"place", "request", "ln(1 + place by that regression)"},
 	Votes:         {"votes", "request", "likeness of those of the 10 nearest past requests that used it, by the sum + .5"},
 	Copies:        {"copies", "request", "the same of the 30 nearest by likeness⁴, + .005: near copies decide, and few words in common say little"},
 	Best:          {"best", "request", "likeness of the nearest request that used it"},

@@ -79,7 +79,7 @@ func (h *History) table(q asked) *Table {
 		lost, lostServer = q.request.of(q.hidden).need, h.texts.tools[q.hidden].Server
 	}
 	var places []float64
-	if q.request != nil {
+	if wide := q.of != nil && q.of.all; q.request != nil && !wide { // the reference reads none
 		places = q.request.ahead(tools)
 	}
 	t := &Table{Tools: tools, Values: make([]float32, len(tools)*int(rows))}
@@ -91,11 +91,12 @@ func (h *History) table(q asked) *Table {
 			s.rows(tool, c)
 		}
 		if q.request != nil {
-			place := places[i]
-			if c.hidden {
-				place = places[len(tools)]
+			switch {
+			case c.hidden:
+				c.set(Place, places[len(tools)])
+			case places != nil:
+				c.set(Place, places[i])
 			}
-			c.set(Place, place)
 			q.request.rows(tool, q.near(tool), c)
 			if s != nil {
 				c.set(Left, q.request.size-float64(len(s.used)))
