@@ -84,8 +84,7 @@ func (in *Inspector) Inspect(e *Entry) (found []Finding) {
 	return found
 }
 
-// textsIn lists the names and texts in a JSON value, sorted, and reports whether a schema refers to another document. Regular
-// expressions may name control characters.
+// textsIn lists the names and texts in a JSON value, sorted, and reports whether a schema refers to another document.
 func textsIn(data json.RawMessage) (all []string, refers bool) {
 	v, err := Decode(data)
 	if err != nil {
@@ -133,6 +132,7 @@ func textsIn(data json.RawMessage) (all []string, refers bool) {
 	return slices.Compact(all), refers
 }
 
+// withoutControls lets regular expressions name control characters, which no other text may have.
 func withoutControls(pattern string) string {
 	return strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) {
@@ -181,6 +181,7 @@ func (in *Inspector) foreign(e *Entry) string {
 // Reserved are the servers that stand before the ids of this program: of its tools, and of its scorers.
 var Reserved = []string{"waymark", "scorer"}
 
+// reference finds a schema that means more than the catalog holds: what it refers to may change after it was read.
 func reference(_ *Inspector, e *Entry) string {
 	if e.refers {
 		return "its schema refers to another document"
@@ -188,6 +189,7 @@ func reference(_ *Inspector, e *Entry) string {
 	return ""
 }
 
+// hiddenCharacter looks in all that may be shown of an entry, its names included.
 func hiddenCharacter(_ *Inspector, e *Entry) string {
 	for _, t := range slices.Concat(e.Texts, e.Labels, []string{e.Name, e.ID}) {
 		if c, ok := Hidden(t); ok {
