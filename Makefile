@@ -57,7 +57,7 @@ page: ## build the web page from server/page/src into server/page/dist
 	cp server/page/src/app/*.html server/page/src/app/icon.svg $(DIST)
 
 test-browser: build ## the web page in chromium, on the program as it is built; skipped where there is none
-	cd server/page/src && WAYMARK="$(CURDIR)/bin/waymark" go test -vet=off -count=1 -v -tags=browser,nomsgpack -run Browser .
+	cd server/page/src && WAYMARK="$(CURDIR)/bin/waymark" go test -vet=off -count=1 -timeout 30m -v -tags=browser,nomsgpack -run Browser .
 
 page-shots: build ## docs/pictures: the pictures of the README, from the page with the sample in chromium
 	cd server/page/src && WAYMARK="$(CURDIR)/bin/waymark" PICTURES="$(CURDIR)/docs/pictures" go test -vet=off -count=1 -v -tags=browser,nomsgpack -run Pictures .
