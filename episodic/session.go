@@ -104,7 +104,7 @@ func drawn(id string) bool {
 	return false
 }
 
-// Turn tells of a user's message: the next call begins an episode with this intent.
+// Turn notes a message of the user: the next call begins an episode with this intent.
 func (s *Session) Turn(intent string, at time.Time) { s.turn = &turn{intent, at} }
 
 // Begin tells that a call begins and says where it belongs.

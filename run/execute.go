@@ -297,14 +297,14 @@ func (r *Run) step() {
 	r.recount()
 	r.parked = r.status.State == Paused && !r.canceling && !r.stopping && r.broken == nil // what stops is resumed, and then waits
 	r.ending = r.parked || r.inFlight == 0 && (r.canceling || r.stopping || r.broken != nil || r.settledScope(0))
-	r.tell()
+	r.wake()
 	if r.ending {
 		go r.finish()
 	}
 }
 
-// tell wakes those who wait for a change. mu is held.
-func (r *Run) tell() {
+// wake wakes those who wait for a change. mu is held.
+func (r *Run) wake() {
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
@@ -386,7 +386,7 @@ func (r *Run) finish() {
 		r.mu.Unlock()
 		_ = r.opts.Journal.Leave(durable, now) // otherwise it counts as interrupted by the end of the process
 		r.mu.Lock()
-		r.tell() // whoever watches reads on in the journal
+		r.wake() // whoever watches reads on in the journal
 		return
 	}
 	if r.stopping && !r.canceling && !r.settledScope(0) {
@@ -423,5 +423,5 @@ func (r *Run) finish() {
 	}
 	r.mu.Lock()
 	r.status = last
-	r.tell()
+	r.wake()
 }

@@ -125,11 +125,11 @@ func Measure(ctx context.Context, c *history.Counts, opts MeasureOptions) (*Meas
 	}
 	m.joinGroups(c)
 	if learn {
-		told := 0.0
+		reported := 0.0
 		if err := p.run("learn", 0, func() error {
 			m.learning.compute(ended(ctx), func(done float64) {
-				p.reportProgress("learn", float64(learnShare*(done-told)))
-				told = done
+				p.reportProgress("learn", float64(learnShare*(done-reported)))
+				reported = done
 			})
 			return nil
 		}); err != nil {

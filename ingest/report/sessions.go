@@ -34,7 +34,7 @@ const (
 // program a gigabyte of sessions takes less than 500 MB.
 const Memory = 380 << 20
 
-// collection is what is known of the sessions read so far.
+// collection holds the sessions read so far.
 type collection struct {
 	Report
 	tools, servers map[string]*counts

@@ -15,7 +15,7 @@ import (
 const (
 	maxFeeds = 1024 // of one tool: pairs of an argument and a tool before
 	maxLinks = 32   // of such a pair: fields of the result
-	maxSeen  = 8    // different values of a link that are told apart
+	maxSeen  = 8    // different values of a link that are distinguished
 	Back     = 64   // calls before a call that are looked at
 )
 

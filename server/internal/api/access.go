@@ -163,7 +163,7 @@ type Exchange struct {
 	message  string
 }
 
-// Report tells the caller how far the work is, if it asked. What is done never falls, and small steps are left out: a
+// Report sends the caller the progress of the work, if it asked for it. What is done never falls, and small steps are left out: a
 // hundred notifications are as good as a million.
 func (x *Exchange) Report(done, total float64, message string) {
 	small := done < x.done+total/100 && message == x.message && done < total

@@ -163,7 +163,7 @@ func (r *Runs) ofAccess(ctx context.Context, a api.Access, id string) (run.Statu
 	return s, err
 }
 
-// report tells a client that asked for it how far a run is, node by node.
+// report sends a client that asked for it the progress of a run, node by node.
 func report(ctx context.Context, s run.Status) {
 	settled, now := 0, []string{}
 	for _, n := range s.Nodes {
