@@ -65,7 +65,8 @@ func (h *History) table(q asked) *Table {
 	}
 	around := h.around(&q)
 	defer around.Close()
-	if q.of != nil && q.of.all {
+	wide := q.of != nil && q.of.all // the reference alone reads the table, and of it no rows of sequences and of places
+	if wide {
 		for _, n := range around.Near(q.request != nil) {
 			if t := valueAt(around.Tool, n, -1); t >= 0 && q.allows(t) {
 				tools = append(tools, t)
@@ -79,7 +80,7 @@ func (h *History) table(q asked) *Table {
 		lost, lostServer = q.request.of(q.hidden).need, h.texts.tools[q.hidden].Server
 	}
 	var places []float64
-	if wide := q.of != nil && q.of.all; q.request != nil && !wide { // the reference reads none
+	if q.request != nil && !wide {
 		places = q.request.ahead(tools)
 	}
 	t := &Table{Tools: tools, Values: make([]float32, len(tools)*int(rows))}
@@ -87,7 +88,7 @@ func (h *History) table(q asked) *Table {
 		c := cells{t.row(i), tool == q.hidden, lost, lostServer}
 		c.past(Popularity, numeric.Ln((float64(h.uses[tool])+.5)/(h.steps+1)), numeric.Ln(.5/(h.steps+1)))
 		c.past(Tasks, numeric.Ln(1+float64(h.within[tool])), 0)
-		if s != nil {
+		if s != nil && !wide {
 			s.rows(tool, c)
 		}
 		if q.request != nil {
@@ -105,7 +106,7 @@ func (h *History) table(q asked) *Table {
 		around.rows(q.request != nil, tool, c)
 		h.hypergraph(q.context, tool, c)
 		for k := range c.values {
-			if Features[k].Group == h.texts.without {
+			if h.texts.without != "" && Features[k].Group == h.texts.without {
 				c.values[k] = 0
 			}
 		}
