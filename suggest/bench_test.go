@@ -134,11 +134,7 @@ func BenchmarkSuggest(b *testing.B) {
 				{"dag", func(i int) { _, _ = m.Plan(DAGRequest{Intent: intents[i%512], Profile: profile}) }},
 				{"dag-walk", func(i int) { _, _ = m.Plan(DAGRequest{Context: contexts[i%512][:1], Profile: profile}) }},
 			} {
-				at := name(q.op)
-				if profile == ProfileLearned {
-					at += "/profile=learned"
-				}
-				b.Run(at, func(b *testing.B) {
+				b.Run(name(q.op)+"/profile="+profile, func(b *testing.B) {
 					if profile == ProfileLearned {
 						m.measures.learning.get() // in a workspace it is worked out in the build
 					}

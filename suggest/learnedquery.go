@@ -65,7 +65,7 @@ func (q *query) ask(profile string, vector []float32) error {
 			q.fit.done = append(q.fit.done, t)
 		}
 	}
-	if len(q.fit.done) == 0 && q.wording.intent == "" { // all of the context is newer than the build, or unknown
+	if q.wording.intent == "" && (!fitted || len(q.fit.done) == 0) { // the graph alone speaks: nothing else was learned of the context
 		q.profile = ProfileSeed
 		q.adopt(l, nil)
 		return nil
@@ -74,7 +74,7 @@ func (q *query) ask(profile string, vector []float32) error {
 	s := q.situation(vector, len(q.kinds) > 0, func(t int32) bool { // a capability is also ranked by its tools
 		return q.passes(l.node[t]) || slices.ContainsFunc(q.ToolCapabilities(l.node[t]), q.passes)
 	})
-	s.Context = q.fit.done
+	s.Context, s.Around = q.fit.done, q.around
 	answer := l.ranker.Next
 	switch {
 	case q.reference:
@@ -90,7 +90,7 @@ func (q *query) ask(profile string, vector []float32) error {
 // has filters.
 func (q *query) situation(vector []float32, narrowed bool, allowed func(tool int32) bool) rank.Situation {
 	q.nearByEndpoint(vector)
-	s := rank.Situation{Intent: q.wording.intent, Near: q.wording.endpoint, Structure: q.graph}
+	s := rank.Situation{Intent: q.wording.intent, Near: q.wording.endpoint}
 	if narrowed || len(q.allow) > 0 || q.withheld != nil {
 		s.Allowed = allowed
 	}

@@ -88,6 +88,8 @@ func (q *query) planRequest(fitted bool, vector []float32) {
 		_, done := slices.BinarySearch(q.distinct, l.node[t])
 		return !done && q.passes(l.node[t])
 	})
+	s.Around = q.graph.Around(nil) // a plan is of the whole task
+	defer s.Around.Close()
 	q.planned, q.reference = l.ranker.Plan(s), false
 	q.adopt(l, q.planned.Answer)
 }

@@ -61,11 +61,11 @@ func (t *Task) needs() []int32 {
 
 // Situation is what an answer is asked for: the tools used so far and the request. Either may be empty.
 type Situation struct {
-	Context   []int32
-	Intent    string
-	Allowed   func(tool int32) bool // of tools that may be suggested; nil: all
-	Near      map[int32]float64     // cosines of an embeddings endpoint; these tools are candidates
-	Structure *Structure            // that the reference reads; nil: of the past tasks
+	Context []int32
+	Intent  string
+	Allowed func(tool int32) bool // of tools that may be suggested; nil: all
+	Near    map[int32]float64     // cosines of an embeddings endpoint; these tools are candidates
+	Around  *Around               // the graph as the reference sees it from the context; nil: that of the past tasks
 
 	all bool // candidates are all that the reference may rank high
 }

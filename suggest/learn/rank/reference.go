@@ -88,9 +88,10 @@ type buffers struct {
 	graph.Marks
 	graph.Scratch
 	alike []graph.Scored
+	known map[int32]Signals // of the nodes that were asked for
 }
 
-var bufferPool = sync.Pool{New: func() any { return &buffers{} }}
+var bufferPool = sync.Pool{New: func() any { return &buffers{known: map[int32]Signals{}} }}
 
 // Around returns the structure as it is seen from a context of nodes.
 func (g *Structure) Around(context []int32) *Around {
@@ -102,6 +103,7 @@ func (g *Structure) Around(context []int32) *Around {
 // Close gives the buffers back.
 func (a *Around) Close() {
 	a.Clear()
+	clear(a.known)
 	bufferPool.Put(a.buffers)
 	a.buffers = nil
 }
@@ -114,8 +116,17 @@ func (a *Around) Alpha() float64 {
 	return a.Structure.Alpha
 }
 
-// Signals returns those of a node.
-func (a *Around) Signals(node int32) (s Signals) {
+// Signals returns those of a node, which are computed once.
+func (a *Around) Signals(node int32) Signals {
+	s, ok := a.known[node]
+	if !ok {
+		s = a.measure(node)
+		a.known[node] = s
+	}
+	return s
+}
+
+func (a *Around) measure(node int32) (s Signals) {
 	if s.PageRank = valueAt(a.PageRank, node, 0); len(a.Steps) == 0 {
 		return s
 	}
@@ -249,16 +260,4 @@ func (g *Structure) node(tool int32) int32 {
 		return tool
 	}
 	return g.Node[tool]
-}
-
-// around is what the reference reads for a question: of the past tasks where nothing else is given.
-func (h *History) around(q *asked) *Around {
-	if q.of == nil || q.of.Structure == nil {
-		return h.structure().Around(q.context)
-	}
-	nodes := make([]int32, len(q.context))
-	for i, t := range q.context {
-		nodes[i] = q.of.Structure.node(t)
-	}
-	return q.of.Structure.Around(nodes)
 }

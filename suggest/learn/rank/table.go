@@ -52,26 +52,34 @@ func (s *Situation) most(n int) int {
 
 // table computes the table of a question: the candidates, sorted, and the rows of each.
 func (h *History) table(q asked) *Table {
+	var around *Around
+	if q.of != nil {
+		around = q.of.Around
+	}
+	if around == nil {
+		around = h.structure().Around(q.context)
+		defer around.Close()
+	}
+	wide := q.of != nil && q.of.all // the reference alone reads the table, and of it no rows of sequences and of places
 	var s *tail
 	var tools []int32
-	if len(q.context) > 0 {
-		s = h.tail(&q)
-		tools = s.candidates
-		if q.request != nil {
-			tools = append(tools, q.request.candidates(&q, 10)...)
-		}
-	} else if q.request != nil {
-		tools = q.request.candidates(&q, mostNeeds)
-	}
-	around := h.around(&q)
-	defer around.Close()
-	wide := q.of != nil && q.of.all // the reference alone reads the table, and of it no rows of sequences and of places
-	if wide {
+	switch {
+	case wide:
 		for _, n := range around.Near(q.request != nil) {
 			if t := valueAt(around.Tool, n, -1); t >= 0 && q.allows(t) {
 				tools = append(tools, t)
 			}
 		}
+	case len(q.context) > 0:
+		s = h.tail(&q)
+		tools = s.candidates
+	}
+	if q.request != nil {
+		most := mostNeeds
+		if len(q.context) > 0 {
+			most = 10
+		}
+		tools = append(tools, q.request.candidates(&q, most)...)
 	}
 	slices.Sort(tools)
 	tools = slices.Compact(tools)
@@ -88,7 +96,7 @@ func (h *History) table(q asked) *Table {
 		c := cells{t.row(i), tool == q.hidden, lost, lostServer}
 		c.past(Popularity, numeric.Ln((float64(h.uses[tool])+.5)/(h.steps+1)), numeric.Ln(.5/(h.steps+1)))
 		c.past(Tasks, numeric.Ln(1+float64(h.within[tool])), 0)
-		if s != nil && !wide {
+		if s != nil {
 			s.rows(tool, c)
 		}
 		if q.request != nil {
