@@ -339,6 +339,8 @@ type Answer struct {
 	table   *Table
 	near    []learn.Neighbour // past requests that vote
 	more    map[int32]float64 // by tool, what outcomes add
+
+	explained map[int32]Explanation // by tool, those that were asked for
 }
 
 // Next ranks what may come next in a situation. Without a context that is what the request asks for.
@@ -479,11 +481,14 @@ type Explanation struct {
 	Groups             map[string]float64 // what the trees add, by group of rows; see [Groups]
 }
 
-// Explain returns the parts of the score of a tool; false if the tool is no candidate.
+// Explain returns the parts of the score of a tool, which are computed once; false if the tool is no candidate.
 func (a *Answer) Explain(tool int32) (e Explanation, ok bool) {
 	i, ok := slices.BinarySearch(a.table.Tools, tool)
 	if !ok {
 		return e, false
+	}
+	if e, ok := a.explained[tool]; ok {
+		return e, true
 	}
 	e.Groups = map[string]float64{}
 	parts := make([]float64, rows)
@@ -505,6 +510,10 @@ func (a *Answer) Explain(tool int32) (e Explanation, ok bool) {
 	for k, v := range parts {
 		e.Groups[Features[k].Group] += v
 	}
+	if a.explained == nil {
+		a.explained = map[int32]Explanation{}
+	}
+	a.explained[tool] = e
 	return e, true
 }
 
