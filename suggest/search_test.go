@@ -88,7 +88,7 @@ func TestPlanByTextsWhereLittleWasLearned(t *testing.T) {
 func TestSearchTermsAddUp(t *testing.T) {
 	m := sampleModel(t)
 	for _, context := range [][]string{nil, {"metrics:list_alerts"}} {
-		a, err := m.Search(SearchRequest{Query: "silence a noisy alarm", Context: context})
+		a, err := m.Search(SearchRequest{Query: "silence the alarm", Context: context})
 		require.NoError(t, err)
 		require.NotEmpty(t, a.Results)
 		for _, r := range a.Results {
