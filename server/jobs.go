@@ -19,7 +19,7 @@ type rebuildInput struct{ Body *rebuildBody }
 
 type rebuildBody struct {
 	Verify bool `json:"verify,omitempty" doc:"Replay the whole log and compare with the running model, byte for byte, instead of replacing it."`
-	Force  bool `json:"force,omitempty" doc:"Publish the model even if it ranks held-out tasks worse than the active one."`
+	Force  bool `json:"force,omitempty" doc:"Publish the model without judging it, or although it was refused."`
 	DryRun bool `json:"dry_run,omitempty" mcp:"-" doc:"Only judge: the job ends as a rebuild would, done or refused, and nothing is written."`
 }
 

@@ -336,6 +336,7 @@ var varying = []struct {
 	{regexp.MustCompile(`code=[A-Z2-7]{26}`), "code=…"},
 	{regexp.MustCompile(`(^|[^.0-9a-f])[0-9a-f]{16,64}\b`), "${1}HEX"},
 	{regexp.MustCompile(`run-[0-9a-f]+-[a-z0-9]+`), "run-ID"},
+	{regexp.MustCompile(`rebuild-\d+`), "rebuild-N"}, // builds start by themselves, too
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "127.0.0.1:PORT"},
 	{regexp.MustCompile(`\b(\d+m)?\d+(\.\d+)? ?(µs|ms|s)\b`), "DURATION"},
 	{regexp.MustCompile(`HOME/[^\s")]+`), "HOME"}, // directories of settings and data differ between systems

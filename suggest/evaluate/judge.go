@@ -69,9 +69,11 @@ func Judge(ctx context.Context, t Trial) (*Gate, error) {
 		if err != nil {
 			return nil, err
 		}
-		was, err := modelOf(ctx, d, old, known, since)
-		if err != nil {
-			return nil, err
+		was := now
+		if len(since) > 0 || !old.Same(t.New) {
+			if was, err = modelOf(ctx, d, old, known, since); err != nil {
+				return nil, err
+			}
 		}
 		return []Predictor{judged(now), judged(was)}, nil
 	}
