@@ -199,8 +199,7 @@ func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
 	for {
 		var u *unfinished
 		var gate *evaluate.Gate
-		var built uint64
-		var err error
+		built, err := uint64(0), error(nil)
 		if !force {
 			gate, built, err = e.judge(ctx, j, judgeShare)
 		}

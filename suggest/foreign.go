@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"waymark/internal/numeric"
+	"waymark/suggest/learn/rank"
 	"waymark/suggest/semantic"
 )
 
@@ -21,8 +22,9 @@ import (
 //
 //	served = 1/(1 + e^-(bias + Σ weight·feature))
 //
-// A text of 128 that matches to 0.36 serves; among more, the best match by chance is better. A request as like a past one as recentCopy is served with that likeness at least. One of numbers, stop words and words
-// that any request may have is served where it has a name, or where it was asked before.
+// A text of 128 that matches to 0.36 serves; among more, the best match by chance is better. A request as like a past one as
+// recentCopy is served with that likeness at least. One of numbers, stop words and words that any request may have is served
+// where it has a name, or where it was asked before.
 //
 // The weights come from a logistic regression over requests, the same requests reworded and single needs of ten catalogs, from 30
 // tools to 17,000, without their histories, and over the wishes in lab/firstcontact/testdata and in learn/rank/foreign.go. Each
@@ -45,11 +47,11 @@ func (q *query) served() float64 {
 	if len(words) == 0 {
 		enough = verbatim
 	}
-	alike := 0.0
-	if near := q.nearestTasks(1); len(near) > 0 && near[0].similarity >= enough {
-		alike = near[0].similarity
+	served := q.servedBy(words)
+	if near := max(q.recentTasks().nearest, q.value(rank.Nearest)); near >= enough {
+		served = max(served, near)
 	}
-	return max(alike, q.servedBy(words))
+	return served
 }
 
 // servedBy is the probability by the informative words alone.

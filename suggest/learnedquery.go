@@ -2,7 +2,6 @@ package suggest
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"waymark/catalog"
@@ -130,13 +129,12 @@ func (q *query) adopt(l *learned, ranking *rank.Answer) {
 	}
 	for _, r := range ranking.Ranked {
 		n := l.node[r.Tool]
-		q.consider(n)
+		if q.consider(n); q.reference && q.last == episodic.NoTool { // what near requests used counts as if texts said it
+			q.nodes.semantic[n] = 1 - float64((1-q.nodes.semantic[n])*(1-ranking.Needed(r.Tool)))
+		}
 		if best < 0 && q.Kind(n) == catalog.KindTool {
 			best = n
 		}
-	}
-	if q.reference && q.last == episodic.NoTool {
-		q.remember()
 	}
 	found := q.matchRecent()
 	if q.mode == Active && !found && q.value(rank.BestText)+q.value(rank.Known) == 0 {
@@ -154,39 +152,6 @@ func (q *query) adopt(l *learned, ranking *rank.Answer) {
 	}
 }
 
-const (
-	nearTasks   = 10 // past tasks with the nearest requests
-	recallTrust = 3  // a mean likeness of ⅓ is full trust: requests for the same thing share few words
-)
-
-// remember adds to the text term of profile seed the tasks with the nearest requests. Where the intent was asked before in the
-// same words, only these tasks count. With support(n) the share of the tasks that used n, by likeness,
-//
-//	semantic' = 1 - (1 - semantic)·(1 - min(1, 3·mean likeness)·support(n))
-func (q *query) remember() {
-	near := slices.DeleteFunc(q.nearestTasks(nearTasks), func(t similarTask) bool { return q.Past.Episode(int(t.episode)).Failed() })
-	if len(near) > 0 && near[0].similarity >= verbatim {
-		near = slices.DeleteFunc(near, func(t similarTask) bool { return t.similarity < verbatim })
-	}
-	likeness, support := 0.0, map[int32]float64{}
-	for _, t := range near {
-		likeness += t.similarity
-		var used []int32
-		for _, raw := range q.Past.Episode(int(t.episode)).Nodes {
-			n, known := q.Canonical[raw], int(t.episode) < q.measures.episodes
-			if !slices.Contains(used, n) && (!known || q.measures.vouched(int(t.episode), n)) {
-				used = append(used, n)
-				support[n] += t.similarity
-			}
-		}
-	}
-	trust := min(1, float64(recallTrust*likeness)/float64(max(1, len(near))))
-	for _, n := range slices.Sorted(maps.Keys(support)) {
-		q.consider(n)
-		q.nodes.semantic[n] = 1 - float64((1-q.nodes.semantic[n])*(1-float64(trust*support[n])/likeness))
-	}
-}
-
 // consider makes a node a candidate that neither text nor graph may have brought in.
 func (q *query) consider(n int32) {
 	if q.nodes.stamp[n] != q.nodes.epoch {
@@ -200,10 +165,7 @@ func (q *query) match(n int32) float64 {
 	if q.ranking == nil || q.recent.changed(n) {
 		return 0
 	}
-	if t := history.Of(q.learned.tool, n, -1); t >= 0 {
-		return q.ranking.Value(t, rank.Match)
-	}
-	return 0
+	return q.ranking.Value(history.Of(q.learned.tool, n, -1), rank.Match)
 }
 
 // outcomes are what the record of a node adds to the reference beyond that of any step, and the factor for a capability.
@@ -259,11 +221,7 @@ func (q *query) changed(n int32) bool { return q.recent.changed(n) && q.Usage.At
 
 // judged reports whether a node itself is ranked by what it still is.
 func (q *query) judged(n int32) bool {
-	t := history.Of(q.learned.tool, n, -1)
-	if t < 0 || q.changed(n) {
-		return false
-	}
-	return slices.ContainsFunc(q.ranking.Ranked, func(r rank.Ranked) bool { return r.Tool == t })
+	return !q.changed(n) && slices.ContainsFunc(q.ranking.Ranked, func(r rank.Ranked) bool { return q.learned.node[r.Tool] == n })
 }
 
 // whole reports whether an answer is for a whole task, not for its next step.

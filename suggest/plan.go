@@ -101,7 +101,7 @@ func (p *plan) take() {
 	var tasks []task
 	if near := p.recentTasks(); near.nearest >= recentCopy && near.nearest > p.value(rank.Nearest) {
 		p.repeats = true
-		e := p.Past.Episode(int(near.tasks[0].episode))
+		e := p.Past.Episode(int(near.tasks[0].id))
 		for i, before := range e.Parents() {
 			t := p.recorded(p.Canonical[e.Nodes[i]])
 			for _, b := range before {

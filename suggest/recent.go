@@ -1,7 +1,6 @@
 package suggest
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -146,8 +145,8 @@ func (q *query) matchRecent() (found bool) {
 		}
 	}
 	for _, t := range q.recentTasks().tools {
-		q.consider(t.node)
-		q.nodes.semantic[t.node] = 1 - float64((1-q.nodes.semantic[t.node])*(1-float64(recentShare*t.similarity)))
+		q.consider(t.id)
+		q.nodes.semantic[t.id] = 1 - float64((1-q.nodes.semantic[t.id])*(1-float64(recentShare*t.similarity)))
 		found = true
 	}
 	return found
@@ -156,20 +155,14 @@ func (q *query) matchRecent() (found bool) {
 // recentTasks are the tasks since the build whose requests are most like the intent.
 type recentTasks struct {
 	known   bool
-	tasks   []similarTask // most similar first
-	tools   []similarTool // used in them
-	nearest float64       // the highest similarity
+	tasks   []alike // most similar first, by episode
+	tools   []alike // used in them, by node
+	nearest float64 // the highest similarity
 }
 
-// similarTask is a past task and the cosine of its request with the intent.
-type similarTask struct {
-	episode    int32
-	similarity float64
-}
-
-// similarTool is a tool and the highest similarity of a task that used it.
-type similarTool struct {
-	node       int32
+// alike is a task or a tool of one, and the cosine of its request with the intent; of several the highest.
+type alike struct {
+	id         int32
 	similarity float64
 }
 
@@ -192,28 +185,15 @@ func (q *query) recentTasks() *recentTasks {
 			continue
 		}
 		u.nearest = max(u.nearest, h.Score)
-		u.tasks = append(u.tasks, similarTask{episode, h.Score})
+		u.tasks = append(u.tasks, alike{episode, h.Score})
 		for _, raw := range e.Nodes {
 			n := q.Canonical[raw]
-			if q.Live(n) && !slices.ContainsFunc(u.tools, func(t similarTool) bool { return t.node == n }) {
-				u.tools = append(u.tools, similarTool{n, h.Score})
+			if q.Live(n) && !slices.ContainsFunc(u.tools, func(t alike) bool { return t.id == n }) {
+				u.tools = append(u.tools, alike{n, h.Score})
 			}
 		}
 	}
 	return u
-}
-
-// nearestTasks are the k past tasks with the requests most like the intent, before and after the build:
-// most similar first, then older ones.
-func (q *query) nearestTasks(k int) []similarTask {
-	tasks := slices.Clone(q.recentTasks().tasks)
-	for _, h := range q.measures.texts.requests().Nearest(q.wording.intent, k, 0) {
-		tasks = append(tasks, similarTask{q.measures.texts.recalled[h.Doc], h.Score})
-	}
-	slices.SortFunc(tasks, func(a, b similarTask) int {
-		return cmp.Or(cmp.Compare(b.similarity, a.similarity), cmp.Compare(a.episode, b.episode))
-	})
-	return tasks[:min(k, len(tasks))]
 }
 
 // newer is the evidence for a node that came after the build, as a probability; profile learned was fitted
@@ -229,7 +209,7 @@ func (q *query) newer(n int32) float64 {
 	text := q.mode == Active && q.Kind(n) == catalog.KindTool && q.nodes.stamp[n] == q.nodes.epoch
 	if q.whole() {
 		for _, t := range q.recentTasks().tools {
-			if t.node == n {
+			if t.id == n {
 				p = float64(recentTrust * t.similarity)
 			}
 		}
@@ -239,7 +219,7 @@ func (q *query) newer(n int32) float64 {
 		return p
 	}
 	for _, t := range q.recentTasks().tasks {
-		e := q.Past.Episode(int(t.episode))
+		e := q.Past.Episode(int(t.id))
 		for i := 1; i < len(e.Nodes); i++ {
 			if q.Canonical[e.Nodes[i]] == n && q.Canonical[e.Nodes[i-1]] == q.last {
 				p = max(p, float64(recentTrust*t.similarity))

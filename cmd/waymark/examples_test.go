@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +26,7 @@ const withoutExample = "approve-run cancel-run revoke-key exchange-sign-in-link"
 
 // TestExamples sends each operation's example of the OpenAPI description to a server with the sample history.
 func TestExamples(t *testing.T) {
-	server := startServer(t, filepath.Join(t.TempDir(), "data"), "--sample")
+	server := startServer(t, sampleStore(t))
 	base := strings.TrimSuffix(server.URLs.API, "/v1")
 	var spec struct {
 		Paths map[string]map[string]struct {

@@ -32,7 +32,7 @@ type evidence struct {
 	besideMost, besideMean              float64
 	linear                              float64 // sum of associations of the words, by √words
 	strongest                           float64 // strongest association of a word
-	need                                float64 // .6·ridge + .4·votes, in [0, 1], 0 below leastNeed
+	need                                float64 // see [need]; 0 below leastNeed
 }
 
 // request is what the words of a request are evidence for. It must be closed.
@@ -168,6 +168,11 @@ func (r *request) vote(x learn.Vector) {
 	}
 }
 
+// need is how surely tasks for such requests use a tool: .6·ridge + .4·votes, in [0, 1].
+func need(ridge, votes float64) float64 {
+	return max(0, min(1, float64(.6*ridge)+float64(.4*votes)))
+}
+
 // voters are the past requests that vote.
 func (r *request) voters() []learn.Neighbour { return r.near[:min(mostVoters, len(r.near))] }
 
@@ -237,7 +242,7 @@ func (r *request) spread() {
 	h := r.history
 	for c, t := range h.used {
 		e := &r.used[c]
-		v := max(0, min(1, float64(.6*e.ridge)+float64(.4*e.votes)))
+		v := need(e.ridge, e.votes)
 		if v < leastNeed {
 			continue
 		}

@@ -74,8 +74,7 @@ func (h *History) table(q asked) *Table {
 		s = h.tail(&q)
 		tools = s.candidates
 	}
-	if q.request != nil {
-		most := mostNeeds
+	if most := mostNeeds; q.request != nil {
 		if len(q.context) > 0 {
 			most = 10
 		}
@@ -423,7 +422,7 @@ func (s *tail) choose(q *asked) {
 		}
 		list = append(list, Ranked{t, v + float64(.3*s.rest*float64(h.uses[t])/(h.steps+1))})
 	}
-	for _, c := range best(list, q.of.most(mostFollowers)) {
+	for _, c := range best(list, mostFollowers) {
 		s.candidates = append(s.candidates, c.Tool)
 	}
 	for _, t := range h.popular {
