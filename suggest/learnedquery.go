@@ -1,7 +1,9 @@
 package suggest
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"waymark/catalog"
@@ -129,12 +131,13 @@ func (q *query) adopt(l *learned, ranking *rank.Answer) {
 	}
 	for _, r := range ranking.Ranked {
 		n := l.node[r.Tool]
-		if q.consider(n); q.reference && q.last == episodic.NoTool { // what near requests used counts as if texts said it
-			q.nodes.semantic[n] = 1 - float64((1-q.nodes.semantic[n])*(1-ranking.Needed(r.Tool)))
-		}
+		q.consider(n)
 		if best < 0 && q.Kind(n) == catalog.KindTool {
 			best = n
 		}
+	}
+	if q.reference && q.last == episodic.NoTool {
+		q.remember()
 	}
 	found := q.matchRecent()
 	if q.mode == Active && !found && q.value(rank.BestText)+q.value(rank.Known) == 0 {
@@ -149,6 +152,44 @@ func (q *query) adopt(l *learned, ranking *rank.Answer) {
 	}
 	if best >= 0 && len(q.context) == 0 {
 		q.cluster = q.Model.cluster(best)
+	}
+}
+
+const (
+	nearTasks   = 10 // past tasks with the nearest requests
+	recallTrust = 3  // a mean likeness of ⅓ is full trust: requests for the same thing share few words
+)
+
+// remember adds to the text term of profile seed the tasks with the nearest requests. Where the intent was asked before in the
+// same words, only these tasks count. With support(n) the share of the tasks that used n, by likeness,
+//
+//	semantic' = 1 - (1 - semantic)·(1 - min(1, 3·mean likeness)·support(n))
+func (q *query) remember() {
+	near := slices.Clone(q.recentTasks().tasks)
+	for _, h := range q.measures.texts.requests().Nearest(q.wording.intent, nearTasks, 0) {
+		near = append(near, alike{q.measures.texts.recalled[h.Doc], h.Score})
+	}
+	slices.SortFunc(near, func(a, b alike) int { return cmp.Or(cmp.Compare(b.similarity, a.similarity), cmp.Compare(a.id, b.id)) })
+	near = slices.DeleteFunc(near[:min(nearTasks, len(near))], func(t alike) bool { return q.Past.Episode(int(t.id)).Failed() })
+	if len(near) > 0 && near[0].similarity >= verbatim {
+		near = slices.DeleteFunc(near, func(t alike) bool { return t.similarity < verbatim })
+	}
+	likeness, support := 0.0, map[int32]float64{}
+	for _, t := range near {
+		likeness += t.similarity
+		var used []int32
+		for _, raw := range q.Past.Episode(int(t.id)).Nodes {
+			n, known := q.Canonical[raw], int(t.id) < q.measures.episodes
+			if !slices.Contains(used, n) && (!known || q.measures.vouched(int(t.id), n)) {
+				used = append(used, n)
+				support[n] += t.similarity
+			}
+		}
+	}
+	trust := min(1, float64(recallTrust*likeness)/float64(max(1, len(near))))
+	for _, n := range slices.Sorted(maps.Keys(support)) {
+		q.consider(n)
+		q.nodes.semantic[n] = 1 - float64((1-q.nodes.semantic[n])*(1-float64(trust*support[n])/likeness))
 	}
 }
 

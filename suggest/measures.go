@@ -81,11 +81,6 @@ type MeasureOptions struct {
 	Progress func(phase string, done float64) `json:"-"`
 }
 
-// Same reports whether the measures of two options are the same.
-func (o MeasureOptions) Same(as MeasureOptions) bool {
-	return o.WithoutSpectral == as.WithoutSpectral && o.WithoutLearned == as.WithoutLearned && o.Thesaurus == as.Thesaurus && o.Vectors == nil && as.Vectors == nil
-}
-
 // Episodes is how many episodes were measured.
 func (m *Measures) Episodes() int { return m.episodes }
 

@@ -45,10 +45,6 @@ func (q *query) best(limit int, want func(node int32) bool) []candidate {
 
 // candidates visits everything that has a score.
 func (q *query) candidates(visit func(c candidate)) {
-	if len(q.covers) == 0 {
-		q.plainCandidates(visit)
-		return
-	}
 	// A capability that covers tools is visited once, below, with the better of its two scores.
 	q.plainCandidates(func(c candidate) {
 		if _, ok := q.covering(c.node); !ok {

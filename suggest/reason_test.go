@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"waymark/episodic"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	sample "waymark/cmd/waymark/sampledata"
 )
 
 // reasonsOf are the sentences that a term may have, where it is the largest.
@@ -34,8 +34,7 @@ var reasonsOf = map[string]string{
 func TestReasonIsThatOfTheLargestTerm(t *testing.T) {
 	m := sampleModel(t)
 	followed, all := map[string]int{}, map[string]int{}
-	episodes, err := sample.Episodes()
-	require.NoError(t, err)
+	episodes := sampleLines[episodic.Episode](t, "episodes.jsonl")
 	for _, e := range episodes {
 		for _, x := range e.Transitions() {
 			from, to := e.Steps[x.From].Tool, e.Steps[x.To].Tool

@@ -1,6 +1,9 @@
 package suggest
 
 import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
 	"slices"
 	"sync"
 	"testing"
@@ -8,7 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"waymark/catalog"
 	sample "waymark/cmd/waymark/sampledata"
+	"waymark/episodic"
 )
 
 // situations are what an engineer who knows the sample's world would ask, and what must be among the
@@ -58,20 +63,17 @@ var learnedSample struct {
 
 func sampleWorld(t testing.TB) *world {
 	w := newWorld(t)
-	tools, err := sample.Tools()
-	require.NoError(t, err)
+	tools := sampleLines[catalog.Tool](t, "tools.jsonl")
 	for _, tool := range tools {
 		require.NoError(t, tool.Normalise())
 		w.PutTool(tool)
 	}
-	caps, err := sample.Capabilities()
-	require.NoError(t, err)
+	caps := sampleLines[catalog.Capability](t, "capabilities.jsonl")
 	for _, c := range caps {
 		require.NoError(t, c.Normalise())
 		w.PutCapability(c)
 	}
-	episodes, err := sample.Episodes()
-	require.NoError(t, err)
+	episodes := sampleLines[episodic.Episode](t, "episodes.jsonl")
 	for _, e := range episodes {
 		w.record(e)
 	}
@@ -89,4 +91,16 @@ func TestSituations(t *testing.T) {
 		}
 	}
 	assert.GreaterOrEqual(t, found, 0.9*float64(len(situations)))
+}
+
+// sampleLines decodes a file of the sample.
+func sampleLines[T any](t testing.TB, name string) (list []T) {
+	data, err := fs.ReadFile(sample.Files(), name)
+	require.NoError(t, err)
+	for d := json.NewDecoder(bytes.NewReader(data)); d.More(); {
+		var v T
+		require.NoError(t, d.Decode(&v))
+		list = append(list, v)
+	}
+	return list
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/catalog"
-	sample "waymark/cmd/waymark/sampledata"
 	"waymark/episodic"
 	"waymark/internal/codec"
 	"waymark/suggest/history"
@@ -282,14 +281,12 @@ var victims = []struct{ request, first string }{
 // sharedSample is a part of the sample, recorded by four keys in turns, and two tools that it does not use.
 func sharedSample(t *testing.T) *attacked {
 	a := &attacked{world: newWorld(t)}
-	tools, err := sample.Tools()
-	require.NoError(t, err)
+	tools := sampleLines[catalog.Tool](t, "tools.jsonl")
 	for _, tool := range tools {
 		a.PutTool(tool)
 	}
 	a.PutTool(catalog.Tool{ID: "evil:known", Server: "evil", Name: "known", Description: "ferments cabbage"})
-	episodes, err := sample.Episodes()
-	require.NoError(t, err)
+	episodes := sampleLines[episodic.Episode](t, "episodes.jsonl")
 	for i, e := range episodes[:300] {
 		e.Source = fmt.Sprint("key:", i%4)
 		a.record(e)

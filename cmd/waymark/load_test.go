@@ -2,11 +2,13 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -25,6 +27,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	sample "waymark/cmd/waymark/sampledata"
+	"waymark/episodic"
 )
 
 // longLoad is the duration of the long form of the load tests, the only one that asserts latencies: other work on the
@@ -147,8 +150,7 @@ func (s *stream) String() string {
 
 // nextBodies are questions from the sample.
 func nextBodies(t testing.TB) func(i int) string {
-	episodes, err := sample.Episodes()
-	require.NoError(t, err)
+	episodes := sampleLines[episodic.Episode](t, "episodes.jsonl")
 	return func(i int) string {
 		return fmt.Sprintf(`{"context":[%q],"limit":5}`, episodes[i%256*7%len(episodes)].Steps[0].Tool)
 	}
@@ -368,4 +370,16 @@ func TestAttacksOnOthers(t *testing.T) {
 		})
 	}
 	t.Log(strings.Join(figures, "; "))
+}
+
+// sampleLines decodes a file of the sample.
+func sampleLines[T any](t testing.TB, name string) (list []T) {
+	data, err := fs.ReadFile(sample.Files(), name)
+	require.NoError(t, err)
+	for d := json.NewDecoder(bytes.NewReader(data)); d.More(); {
+		var v T
+		require.NoError(t, d.Decode(&v))
+		list = append(list, v)
+	}
+	return list
 }

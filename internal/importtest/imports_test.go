@@ -41,7 +41,7 @@ var imports = map[string][]string{
 	"run":                    {"catalog"},
 	"episodic":               {"catalog", "internal"},
 	"ingest":                 {"catalog", "episodic", "internal"},
-	"cmd/waymark/sampledata": {"catalog", "episodic"},
+	"cmd/waymark/sampledata": {},
 	"suggest/learn":          {"graph", "internal", "suggest/semantic"},
 	"score":                  {"catalog", "internal", "run", "suggest/semantic"},
 	"suggest":                {"catalog", "episodic", "graph", "internal", "suggest/learn", "suggest/semantic", "spectral"},

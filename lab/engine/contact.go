@@ -13,8 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	sample "waymark/cmd/waymark/sampledata"
 	"waymark/episodic"
+	"waymark/lab/labelled"
 	"waymark/suggest/evaluate"
 )
 
@@ -155,15 +155,7 @@ func (m *mean) yes(x bool) {
 func readSample() (*data, error) {
 	d := &data{}
 	d.Name = "sample"
-	tools, err := sample.Tools()
-	if err != nil {
-		return nil, err
-	}
-	capabilities, err := sample.Capabilities()
-	if err != nil {
-		return nil, err
-	}
-	episodes, err := sample.Episodes()
+	tools, capabilities, episodes, err := labelled.Sample()
 	if err != nil {
 		return nil, err
 	}

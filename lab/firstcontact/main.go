@@ -27,7 +27,6 @@ import (
 	"time"
 
 	"waymark/catalog"
-	sample "waymark/cmd/waymark/sampledata"
 	"waymark/episodic"
 	"waymark/lab/labelled"
 	"waymark/suggest"
@@ -189,14 +188,8 @@ func read(ctx context.Context, o options, name string) (*set, error) {
 	s.data.Name = name
 	var err error
 	if name == "sample" {
-		if s.data.Tools, err = sample.Tools(); err != nil {
-			return nil, err
-		}
-		if s.data.Capabilities, err = sample.Capabilities(); err != nil {
-			return nil, err
-		}
-		episodes, err := sample.Episodes()
-		if err != nil {
+		var episodes []episodic.Episode
+		if s.data.Tools, s.data.Capabilities, episodes, err = labelled.Sample(); err != nil {
 			return nil, err
 		}
 		for _, e := range episodes {

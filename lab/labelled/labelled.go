@@ -4,6 +4,7 @@ package labelled
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"slices"
 
 	"waymark/catalog"
+	sample "waymark/cmd/waymark/sampledata"
 	"waymark/episodic"
 	"waymark/ingest"
 )
@@ -161,4 +163,25 @@ func eachLine(folder, name string, visit func(number int, text []byte) error) er
 		}
 	}
 	return lines.Err()
+}
+
+// Sample returns the bundled sample: its catalog, its stored capabilities, and its history in order of time.
+func Sample() (tools []catalog.Tool, capabilities []catalog.Capability, episodes []episodic.Episode, err error) {
+	err = errors.Join(readSample("tools", &tools), readSample("capabilities", &capabilities), readSample("episodes", &episodes))
+	return tools, capabilities, episodes, err
+}
+
+func readSample[T any](name string, list *[]T) error {
+	data, err := fs.ReadFile(sample.Files(), name+".jsonl")
+	if err != nil {
+		return err
+	}
+	for d := json.NewDecoder(bytes.NewReader(data)); d.More(); {
+		var v T
+		if err := d.Decode(&v); err != nil {
+			return fmt.Errorf("sample: %s: %w", name, err)
+		}
+		*list = append(*list, v)
+	}
+	return nil
 }

@@ -69,8 +69,8 @@ func Judge(ctx context.Context, t Trial) (*Gate, error) {
 		if err != nil {
 			return nil, err
 		}
-		was := now
-		if len(since) > 0 || !old.Same(t.New) {
+		was := now // where nothing else was known, by the same options
+		if len(since) > 0 || old.WithoutSpectral != t.New.WithoutSpectral || old.WithoutLearned != t.New.WithoutLearned || old.Thesaurus != t.New.Thesaurus || t.New.Vectors != nil {
 			if was, err = modelOf(ctx, d, old, known, since); err != nil {
 				return nil, err
 			}

@@ -14,14 +14,8 @@
 package sample
 
 import (
-	"bytes"
 	"embed"
-	"encoding/json"
-	"fmt"
 	"io/fs"
-
-	"waymark/catalog"
-	"waymark/episodic"
 )
 
 //go:generate go run ../lab/generate -out .
@@ -31,32 +25,3 @@ var files embed.FS
 
 // Files returns the three files as they are, for an importer of data sets.
 func Files() fs.FS { return files }
-
-// Tools returns the catalog, ordered by server.
-func Tools() ([]catalog.Tool, error) { return read[catalog.Tool]("tools.jsonl") }
-
-// Capabilities returns the stored capabilities.
-func Capabilities() ([]catalog.Capability, error) {
-	return read[catalog.Capability]("capabilities.jsonl")
-}
-
-// Episodes returns the history in order of time.
-func Episodes() ([]episodic.Episode, error) { return read[episodic.Episode]("episodes.jsonl") }
-
-// read decodes a file of one JSON object a line.
-func read[T any](name string) ([]T, error) {
-	data, err := files.ReadFile(name)
-	if err != nil {
-		return nil, fmt.Errorf("sample: %w", err)
-	}
-	var list []T
-	for n, line := 1, []byte(nil); len(data) > 0; n++ {
-		line, data, _ = bytes.Cut(data, []byte("\n"))
-		var v T
-		if err := json.Unmarshal(line, &v); err != nil {
-			return nil, fmt.Errorf("sample: %s line %d: %w", name, n, err)
-		}
-		list = append(list, v)
-	}
-	return list, nil
-}

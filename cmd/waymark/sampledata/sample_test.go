@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"bytes"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -19,13 +20,18 @@ var observed = []string{"forge:get_blame", "notes:quick_add"}
 
 func load(t *testing.T) ([]catalog.Tool, []catalog.Capability, []episodic.Episode) {
 	t.Helper()
-	tools, err := Tools()
+	return read[catalog.Tool](t, "tools.jsonl"), read[catalog.Capability](t, "capabilities.jsonl"), read[episodic.Episode](t, "episodes.jsonl")
+}
+
+func read[T any](t *testing.T, name string) (list []T) {
+	data, err := files.ReadFile(name)
 	require.NoError(t, err)
-	capabilities, err := Capabilities()
-	require.NoError(t, err)
-	episodes, err := Episodes()
-	require.NoError(t, err)
-	return tools, capabilities, episodes
+	for d := json.NewDecoder(bytes.NewReader(data)); d.More(); {
+		var v T
+		require.NoError(t, d.Decode(&v))
+		list = append(list, v)
+	}
+	return list
 }
 
 func TestTools(t *testing.T) {

@@ -410,7 +410,7 @@ func (m *Model) Reference(s Situation) *Answer {
 func (m *Model) Find(s Situation) *Answer { return m.ask(s, &m.find) }
 
 func (m *Model) ask(s Situation, by *ranker) *Answer {
-	a := &Answer{ranker: by, curve: by.curves[0], slope: by.start.slope}
+	a := &Answer{ranker: by, curve: by.curves[0], slope: by.start.slope, explained: map[int32]Explanation{}}
 	var r *request
 	if s.Intent != "" {
 		r = m.history.request(s.Intent, &s)
@@ -511,9 +511,6 @@ func (a *Answer) Explain(tool int32) (e Explanation, ok bool) {
 	}
 	for k, v := range parts {
 		e.Groups[Features[k].Group] += v
-	}
-	if a.explained == nil {
-		a.explained = map[int32]Explanation{}
 	}
 	a.explained[tool] = e
 	return e, true

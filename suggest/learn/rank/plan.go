@@ -152,7 +152,7 @@ func (p *planner) best(sets []toolSet) int {
 func (m *Model) Plan(s Situation) *Plan {
 	r := m.history.request(s.Intent, &s)
 	defer r.close()
-	a := &Answer{ranker: &m.needs, curve: m.needs.curves[0], slope: m.needs.start.slope, near: r.voters()}
+	a := &Answer{ranker: &m.needs, curve: m.needs.curves[0], slope: m.needs.start.slope, near: r.voters(), explained: map[int32]Explanation{}}
 	a.table = m.history.table(asked{nil, r, -1, &s})
 	m.find.setFound(a.table.Values, nil)
 	if m.needs.start.by == Found {
