@@ -209,9 +209,9 @@ func (m *mixture) draw(without [folds]*History, all *History, o Options) bool {
 			m.exams[len(m.exams)-1].task = t
 		}
 	}
-	m.drawKnown(all)
+	m.drawKnown(without)
 	for i, text := range foreignRequests() {
-		m.add(all, text, i%folds, question{kind: foreign, hidden: -1})
+		m.add(without[i%folds], text, i%folds, question{kind: foreign, hidden: -1})
 	}
 	return m.drawShort(order, o) && m.drawFar(all, o)
 }
@@ -311,15 +311,15 @@ func (m *mixture) drawFar(all *History, o Options) bool {
 	return true
 }
 
-// drawKnown asks for tools by the first sentence of their text, which the texts compared with lack.
-func (m *mixture) drawKnown(all *History) {
+// drawKnown asks for tools by the first sentence of their text, which the texts compared with lack, through the histories that tasks
+// are asked through: the popularity of a tool that was never used tells one history from another, and would give away the kind.
+func (m *mixture) drawKnown(without [folds]*History) {
 	tools := slices.Clone(m.texts.tools)
 	sentences := make([]string, len(tools))
 	for i := range tools {
 		sentences[i], tools[i].Text = firstSentence(tools[i].Text)
 	}
-	h := *all
-	h.texts = m.texts.with(tools, nil)
+	texts := m.texts.with(tools, nil)
 	for n, i := range m.random.Perm(len(tools)) {
 		if n == mostKnown {
 			break
@@ -327,6 +327,8 @@ func (m *mixture) drawKnown(all *History) {
 		if len(sentences[i]) < shortestSentence {
 			continue
 		}
+		h := *without[i%folds]
+		h.texts = texts
 		for _, hidden := range []int32{-1, int32(i)} {
 			q := question{kind: known, right: []int32{int32(i)}, hidden: hidden, open: m.texts.closure[i]}
 			m.add(&h, m.words.text(sentences[i], m.random), i%folds, q)
