@@ -207,3 +207,28 @@ func TestRebuildOfOneNewSourceIsRefused(t *testing.T) {
 	j = finish(t, e, false)
 	assert.Equal(t, JobDone, j.State, "an import by the operator: %s", j.Error)
 }
+
+// Who forgets the source that a rebuild was refused for gets a model of the history without it: it is not the refused one, and
+// was not published against its numbers.
+func TestForgettingTheCauseOfARefusal(t *testing.T) {
+	e := workspace(t, memory(t), Options{})
+	for _, source := range []string{"key:1", "key:2", "key:3", "key:new"} {
+		var all []episodic.Episode
+		for i := range 60 {
+			ep := episode(fmt.Sprint(source, " ", i), "a", "b", "c")
+			ep.Time = told
+			all = append(all, ep)
+		}
+		_, err := e.Record(ctx, source, all)
+		require.NoError(t, err)
+		j := finish(t, e, false)
+		require.Equal(t, source == "key:new", j.State == JobRefused, j.Error)
+	}
+	_, err := e.Forget(ctx, Selection{Source: "key:new"})
+	require.NoError(t, err)
+	judged := e.Judgement()
+	assert.True(t, judged.Published)
+	assert.NotContains(t, judged.String(), "key:new")
+	assert.NotContains(t, judged.String(), "by force")
+	verify(t, e)
+}

@@ -198,11 +198,7 @@ var errOvertaken = errors.New("another build was published meanwhile")
 func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
 	for {
 		var u *unfinished
-		var gate *evaluate.Gate
-		built, err := uint64(0), error(nil)
-		if !force {
-			gate, built, err = e.judge(ctx, j, judgeShare)
-		}
+		gate, built, err := e.judge(ctx, j, judgeShare)
 		if err == nil {
 			err = e.alone(ctx, func(w *writer) (err error) {
 				if !force && w.built.seq != built {
@@ -230,7 +226,7 @@ func (w *writer) beginRebuild(j *job, gate *evaluate.Gate, force bool) (*unfinis
 	switch {
 	case !force:
 		b.Gate, b.Forced, b.Refused = gate, false, gate.Refuses()
-	case w.refused != nil:
+	case w.refused != nil && !w.tainted: // else it is another history than the one that was refused
 		b.Gate, b.Forced = w.refused.how.Gate, true
 		w.update(j, func(j *Job) { j.Gate = b.Gate })
 	}

@@ -11,8 +11,11 @@ import (
 
 // judge asks held-out tasks whether a rebuild would lose, as a part of a job that takes a share of its time. The event of
 // the rebuild says what came of it, so a replay has nothing to judge. nil: there is nothing to say, as where the history
-// is too short. built is the event of the active model. A panic is an error.
+// is too short or the job is forced. built is the event of the active model. A panic is an error.
 func (e *Engine) judge(ctx context.Context, j *job, share float64) (gate *evaluate.Gate, built uint64, err error) {
+	if j.Forced {
+		return nil, 0, nil
+	}
 	err = guarded(func() (err error) {
 		gate, built, err = e.judged(ctx, func(_ string, done float64) { e.progress(j, "judge", float64(share*done)) })
 		return err
