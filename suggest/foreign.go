@@ -63,19 +63,18 @@ func (q *query) servedBy(words []string) float64 {
 		return 0
 	}
 	matcher := q.measures.texts.texts().Matcher()
-	terms := make([]string, len(words))
 	weight := make([]float64, len(words))
 	total := 0.0
-	for i, term := range words {
-		terms[i], weight[i] = term, matcher.IDF(term)
+	for i, word := range words {
+		weight[i] = matcher.IDF(word)
 		total += weight[i]
 	}
 	collections := append(q.unindexed(), matcher)
 	s := &servedWeights
 	z := s.bias
-	for i, o := range semantic.Occurrences(terms, collections...) {
+	for i, o := range semantic.Occurrences(words, collections...) {
 		share := weight[i] / total
-		if semantic.DefaultWordVectors().Has(terms[i]) {
+		if semantic.DefaultWordVectors().Has(words[i]) {
 			z += float64(share * s.world)
 		}
 		if o.Together || len(words) == 1 && o.Texts > 0 {

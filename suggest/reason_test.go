@@ -9,10 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/episodic"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	sample "waymark/cmd/waymark/sampledata"
+	"waymark/episodic"
 )
 
 // reasonsOf are the sentences that a term may have, where it is the largest.
@@ -34,7 +35,8 @@ var reasonsOf = map[string]string{
 func TestReasonIsThatOfTheLargestTerm(t *testing.T) {
 	m := sampleModel(t)
 	followed, all := map[string]int{}, map[string]int{}
-	episodes := sampleLines[episodic.Episode](t, "episodes.jsonl")
+	episodes, err := sample.Lines[episodic.Episode]("episodes.jsonl")
+	require.NoError(t, err)
 	for _, e := range episodes {
 		for _, x := range e.Transitions() {
 			from, to := e.Steps[x.From].Tool, e.Steps[x.To].Tool

@@ -1,9 +1,6 @@
 package suggest
 
 import (
-	"bytes"
-	"encoding/json"
-	"io/fs"
 	"slices"
 	"sync"
 	"testing"
@@ -63,17 +60,20 @@ var learnedSample struct {
 
 func sampleWorld(t testing.TB) *world {
 	w := newWorld(t)
-	tools := sampleLines[catalog.Tool](t, "tools.jsonl")
+	tools, err := sample.Lines[catalog.Tool]("tools.jsonl")
+	require.NoError(t, err)
 	for _, tool := range tools {
 		require.NoError(t, tool.Normalise())
 		w.PutTool(tool)
 	}
-	caps := sampleLines[catalog.Capability](t, "capabilities.jsonl")
+	caps, err := sample.Lines[catalog.Capability]("capabilities.jsonl")
+	require.NoError(t, err)
 	for _, c := range caps {
 		require.NoError(t, c.Normalise())
 		w.PutCapability(c)
 	}
-	episodes := sampleLines[episodic.Episode](t, "episodes.jsonl")
+	episodes, err := sample.Lines[episodic.Episode]("episodes.jsonl")
+	require.NoError(t, err)
 	for _, e := range episodes {
 		w.record(e)
 	}
@@ -91,16 +91,4 @@ func TestSituations(t *testing.T) {
 		}
 	}
 	assert.GreaterOrEqual(t, found, 0.9*float64(len(situations)))
-}
-
-// sampleLines decodes a file of the sample.
-func sampleLines[T any](t testing.TB, name string) (list []T) {
-	data, err := fs.ReadFile(sample.Files(), name)
-	require.NoError(t, err)
-	for d := json.NewDecoder(bytes.NewReader(data)); d.More(); {
-		var v T
-		require.NoError(t, d.Decode(&v))
-		list = append(list, v)
-	}
-	return list
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/catalog"
+	sample "waymark/cmd/waymark/sampledata"
 	"waymark/episodic"
 	"waymark/internal/codec"
 	"waymark/suggest/history"
@@ -281,12 +282,14 @@ var victims = []struct{ request, first string }{
 // sharedSample is a part of the sample, recorded by four keys in turns, and two tools that it does not use.
 func sharedSample(t *testing.T) *attacked {
 	a := &attacked{world: newWorld(t)}
-	tools := sampleLines[catalog.Tool](t, "tools.jsonl")
+	tools, err := sample.Lines[catalog.Tool]("tools.jsonl")
+	require.NoError(t, err)
 	for _, tool := range tools {
 		a.PutTool(tool)
 	}
 	a.PutTool(catalog.Tool{ID: "evil:known", Server: "evil", Name: "known", Description: "ferments cabbage"})
-	episodes := sampleLines[episodic.Episode](t, "episodes.jsonl")
+	episodes, err := sample.Lines[episodic.Episode]("episodes.jsonl")
+	require.NoError(t, err)
 	for i, e := range episodes[:300] {
 		e.Source = fmt.Sprint("key:", i%4)
 		a.record(e)

@@ -2,13 +2,11 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -150,7 +148,8 @@ func (s *stream) String() string {
 
 // nextBodies are questions from the sample.
 func nextBodies(t testing.TB) func(i int) string {
-	episodes := sampleLines[episodic.Episode](t, "episodes.jsonl")
+	episodes, err := sample.Lines[episodic.Episode]("episodes.jsonl")
+	require.NoError(t, err)
 	return func(i int) string {
 		return fmt.Sprintf(`{"context":[%q],"limit":5}`, episodes[i%256*7%len(episodes)].Steps[0].Tool)
 	}
@@ -370,16 +369,4 @@ func TestAttacksOnOthers(t *testing.T) {
 		})
 	}
 	t.Log(strings.Join(figures, "; "))
-}
-
-// sampleLines decodes a file of the sample.
-func sampleLines[T any](t testing.TB, name string) (list []T) {
-	data, err := fs.ReadFile(sample.Files(), name)
-	require.NoError(t, err)
-	for d := json.NewDecoder(bytes.NewReader(data)); d.More(); {
-		var v T
-		require.NoError(t, d.Decode(&v))
-		list = append(list, v)
-	}
-	return list
 }

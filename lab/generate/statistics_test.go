@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
-	"io/fs"
 	"reflect"
 	"slices"
 	"strings"
@@ -139,7 +136,8 @@ func (s statistics) log(t *testing.T) {
 // TestShares holds the sample to the mix that it was made for. The bands are what a reader is
 // promised, not what came out.
 func TestShares(t *testing.T) {
-	episodes := sampleLines[episodic.Episode](t, "episodes.jsonl")
+	episodes, err := sample.Lines[episodic.Episode]("episodes.jsonl")
+	require.NoError(t, err)
 	s := measure(episodes)
 	s.log(t)
 	n := float64(s.episodes)
@@ -165,7 +163,8 @@ func TestShares(t *testing.T) {
 
 // TestLessons asks for what an engineer would expect to be learned.
 func TestLessons(t *testing.T) {
-	episodes := sampleLines[episodic.Episode](t, "episodes.jsonl")
+	episodes, err := sample.Lines[episodic.Episode]("episodes.jsonl")
+	require.NoError(t, err)
 	s := measure(episodes)
 	for _, c := range []struct{ from, to string }{
 		{"forge:list_pull_requests", "forge:get_pull_request"},
@@ -199,16 +198,4 @@ func TestLessons(t *testing.T) {
 		share := next[0].share
 		assert.True(t, share > .2 && share < .96, "after %s comes %s in %.2f of cases: clear, not certain", c.from, c.to, share)
 	}
-}
-
-// sampleLines decodes a file of the sample.
-func sampleLines[T any](t testing.TB, name string) (list []T) {
-	data, err := fs.ReadFile(sample.Files(), name)
-	require.NoError(t, err)
-	for d := json.NewDecoder(bytes.NewReader(data)); d.More(); {
-		var v T
-		require.NoError(t, d.Decode(&v))
-		list = append(list, v)
-	}
-	return list
 }

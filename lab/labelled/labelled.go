@@ -4,7 +4,6 @@ package labelled
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -167,21 +166,11 @@ func eachLine(folder, name string, visit func(number int, text []byte) error) er
 
 // Sample returns the bundled sample: its catalog, its stored capabilities, and its history in order of time.
 func Sample() (tools []catalog.Tool, capabilities []catalog.Capability, episodes []episodic.Episode, err error) {
-	err = errors.Join(readSample("tools", &tools), readSample("capabilities", &capabilities), readSample("episodes", &episodes))
+	if tools, err = sample.Lines[catalog.Tool]("tools.jsonl"); err == nil {
+		capabilities, err = sample.Lines[catalog.Capability]("capabilities.jsonl")
+	}
+	if err == nil {
+		episodes, err = sample.Lines[episodic.Episode]("episodes.jsonl")
+	}
 	return tools, capabilities, episodes, err
-}
-
-func readSample[T any](name string, list *[]T) error {
-	data, err := fs.ReadFile(sample.Files(), name+".jsonl")
-	if err != nil {
-		return err
-	}
-	for d := json.NewDecoder(bytes.NewReader(data)); d.More(); {
-		var v T
-		if err := d.Decode(&v); err != nil {
-			return fmt.Errorf("sample: %s: %w", name, err)
-		}
-		*list = append(*list, v)
-	}
-	return nil
 }

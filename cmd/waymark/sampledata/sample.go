@@ -14,7 +14,9 @@
 package sample
 
 import (
+	"bytes"
 	"embed"
+	"encoding/json"
 	"io/fs"
 )
 
@@ -25,3 +27,13 @@ var files embed.FS
 
 // Files returns the three files as they are, for an importer of data sets.
 func Files() fs.FS { return files }
+
+// Lines decodes the lines of a file, in order: those of tools.jsonl are a catalog.Tool each, and so on.
+func Lines[T any](name string) (list []T, err error) {
+	data, err := files.ReadFile(name)
+	for d := json.NewDecoder(bytes.NewReader(data)); err == nil && d.More(); {
+		list = append(list, *new(T))
+		err = d.Decode(&list[len(list)-1])
+	}
+	return list, err
+}

@@ -1,7 +1,6 @@
 package sample
 
 import (
-	"bytes"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -20,18 +19,13 @@ var observed = []string{"forge:get_blame", "notes:quick_add"}
 
 func load(t *testing.T) ([]catalog.Tool, []catalog.Capability, []episodic.Episode) {
 	t.Helper()
-	return read[catalog.Tool](t, "tools.jsonl"), read[catalog.Capability](t, "capabilities.jsonl"), read[episodic.Episode](t, "episodes.jsonl")
-}
-
-func read[T any](t *testing.T, name string) (list []T) {
-	data, err := files.ReadFile(name)
+	tools, err := Lines[catalog.Tool]("tools.jsonl")
 	require.NoError(t, err)
-	for d := json.NewDecoder(bytes.NewReader(data)); d.More(); {
-		var v T
-		require.NoError(t, d.Decode(&v))
-		list = append(list, v)
-	}
-	return list
+	capabilities, err := Lines[catalog.Capability]("capabilities.jsonl")
+	require.NoError(t, err)
+	episodes, err := Lines[episodic.Episode]("episodes.jsonl")
+	require.NoError(t, err)
+	return tools, capabilities, episodes
 }
 
 func TestTools(t *testing.T) {

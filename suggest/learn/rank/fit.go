@@ -438,11 +438,8 @@ func (m *Model) Used(a *Answer, tool int32) (used, of int) {
 
 // Recalled reports whether past requests make more of the row match of a tool than its text.
 func (a *Answer) Recalled(tool int32) bool {
-	return matchNeed*a.Needed(tool) > max(a.Value(tool, Text), vectorWeight*a.Value(tool, Vectors))
+	return matchNeed*need(a.Value(tool, Ridge), a.Value(tool, Votes)) > max(a.Value(tool, Text), vectorWeight*a.Value(tool, Vectors))
 }
-
-// Needed is how surely tasks for such requests use a tool, in [0, 1].
-func (a *Answer) Needed(tool int32) float64 { return need(a.Value(tool, Ridge), a.Value(tool, Votes)) }
 
 // Low is what a chance is at least, in 90 % of the cases that were held out.
 func (a *Answer) Low(chance float64) float64 { return a.curve.Low(chance) }

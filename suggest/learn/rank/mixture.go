@@ -312,7 +312,8 @@ func (m *mixture) drawFar(all *History, o Options) bool {
 }
 
 // drawKnown asks for tools by the first sentence of their text, which the texts compared with lack, through the histories that tasks
-// are asked through: the popularity of a tool that was never used tells one history from another, and would give away the kind.
+// are asked through: a tool that was never used has a popularity that tells one history from another, and trees would learn the
+// kind of question from it.
 func (m *mixture) drawKnown(without [folds]*History) {
 	tools := slices.Clone(m.texts.tools)
 	sentences := make([]string, len(tools))

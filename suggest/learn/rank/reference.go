@@ -117,16 +117,11 @@ func (a *Around) Alpha() float64 {
 }
 
 // Signals returns those of a node, which are computed once.
-func (a *Around) Signals(node int32) Signals {
-	s, ok := a.known[node]
-	if !ok {
-		s = a.measure(node)
-		a.known[node] = s
+func (a *Around) Signals(node int32) (s Signals) {
+	if s, ok := a.known[node]; ok {
+		return s
 	}
-	return s
-}
-
-func (a *Around) measure(node int32) (s Signals) {
+	defer func() { a.known[node] = s }()
 	if s.PageRank = valueAt(a.PageRank, node, 0); len(a.Steps) == 0 {
 		return s
 	}

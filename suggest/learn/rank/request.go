@@ -169,9 +169,7 @@ func (r *request) vote(x learn.Vector) {
 }
 
 // need is how surely tasks for such requests use a tool: .6·ridge + .4·votes, in [0, 1].
-func need(ridge, votes float64) float64 {
-	return max(0, min(1, float64(.6*ridge)+float64(.4*votes)))
-}
+func need(ridge, votes float64) float64 { return max(0, min(1, float64(.6*ridge)+float64(.4*votes))) }
 
 // voters are the past requests that vote.
 func (r *request) voters() []learn.Neighbour { return r.near[:min(mostVoters, len(r.near))] }
