@@ -124,7 +124,14 @@ func TestRelayLeavesConnections(t *testing.T) {
 	<-asked
 	answers := make(chan error, 1023)
 	for range cap(answers) {
-		go func() { answers <- ask(t.Context()) }()
+		go func() {
+			err := ask(t.Context())
+			for err != nil && strings.Contains(err.Error(), "send this one again") { // a question below had its place for a moment
+				time.Sleep(10 * time.Millisecond)
+				err = ask(t.Context())
+			}
+			answers <- err
+		}()
 	}
 	for range 127 {
 		<-asked
