@@ -161,11 +161,7 @@ func (r *ranker) setFound(values, times []float32) {
 	sum, most := 0.0, slices.Max(append(score, -1e9))
 	for i, s := range score {
 		score[i] = numeric.Exp(s - most)
-		if times == nil {
-			sum += score[i]
-			continue
-		}
-		sum += float64(float64(times[i]) * score[i])
+		sum += float64(float64(valueAt(times, int32(i), 1)) * score[i])
 	}
 	for i, s := range score {
 		values[i*int(rows)+int(Found)] = float32(ln(s / sum))

@@ -15,7 +15,7 @@ import (
 // session, a history of ten tasks, requests that no tool serves. So past tasks are asked again in these kinds.
 //
 //	recorded   as it was, through the history without its fold, a fifth of the tasks
-//	cold       one of its tools is taken to have no history, so that text must carry it
+//	cold       one of its tools is taken to have no history, so that text must find and carry it
 //	reworded   in other words: some dropped, some replaced by words of the thesaurus
 //	joined     after the tools of another task
 //	short      through the history of at most 0, 3, 10, 30, 100 other tasks
@@ -41,7 +41,7 @@ const (
 var mix = struct{ find, needs, next [kinds]float64 }{
 	find:  [kinds]float64{recorded: .35, cold: .10, reworded: .15, short: .05, far: .05, known: .30},
 	needs: [kinds]float64{recorded: .45, cold: .10, reworded: .20, short: .05, far: .15, foreign: .05},
-	next:  [kinds]float64{recorded: .65, cold: .10, joined: .20, short: .05},
+	next:  [kinds]float64{recorded: .65, cold: .04, joined: .20, short: .05},
 }
 
 const (

@@ -92,18 +92,20 @@ func (r *request) of(tool int32) *evidence {
 	return &r.unused
 }
 
-// ahead returns ln(1 + place by the scores of the regression) of each tool, and last of one that no task used, the first of
-// these. Tools that no task used have score 0.
-func (r *request) ahead(tools []int32) []float64 {
+// ahead returns ln(1 + place by the scores of the regression) of each tool. Tools that no task used have score 0, and so has
+// the hidden one.
+func (r *request) ahead(tools []int32, hidden int32) []float64 {
 	h := r.history
-	list := make([]Ranked, len(tools)+1)
+	list := make([]Ranked, len(tools))
 	for i, t := range tools {
-		list[i] = Ranked{t, r.of(t).ridge}
+		if list[i].Tool = t; t != hidden {
+			list[i].Score = r.of(t).ridge
+		}
 	}
 	sorted := best(slices.Clone(list), len(list))
 	least, above := sorted[len(sorted)-1].Score, make([]int, len(sorted)+1)
 	for c, v := range r.scores {
-		if v < least {
+		if v < least || h.used[c] == hidden {
 			continue
 		}
 		i, itself := slices.BinarySearchFunc(sorted, Ranked{h.used[c], v}, better)
@@ -362,7 +364,9 @@ func (r *request) choose(allowed func(tool int32) bool, most int) {
 // the best require.
 func (r *request) candidates(q *asked, most int) (dst []int32) {
 	for _, c := range r.likely[:min(most, len(r.likely))] {
-		dst = append(dst, c.Tool)
+		if c.Tool != q.hidden {
+			dst = append(dst, c.Tool)
+		}
 	}
 	for i, hit := range r.top[:min(q.of.most(textCandidates), len(r.top))] {
 		dst = append(dst, hit.Doc)

@@ -74,6 +74,7 @@ func (h *History) table(q asked) *Table {
 		s = h.tail(&q)
 		tools = s.candidates
 	}
+	tools = slices.DeleteFunc(tools, func(t int32) bool { return t == q.hidden }) // only texts find a tool without history
 	if most := mostNeeds; q.request != nil {
 		if len(q.context) > 0 {
 			most = 10
@@ -87,8 +88,8 @@ func (h *History) table(q asked) *Table {
 		lost, lostServer = q.request.of(q.hidden).need, h.texts.tools[q.hidden].Server
 	}
 	var places []float64
-	if q.request != nil && !wide {
-		places = q.request.ahead(tools)
+	if q.request != nil && !wide && len(tools) > 0 {
+		places = q.request.ahead(tools, q.hidden)
 	}
 	t := &Table{Tools: tools, Values: make([]float32, len(tools)*int(rows))}
 	for i, tool := range tools {
@@ -99,10 +100,7 @@ func (h *History) table(q asked) *Table {
 			s.rows(tool, c)
 		}
 		if q.request != nil {
-			switch {
-			case c.hidden:
-				c.set(Place, places[len(tools)])
-			case places != nil:
+			if places != nil {
 				c.set(Place, places[i])
 			}
 			q.request.rows(tool, q.near(tool), c)
