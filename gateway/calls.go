@@ -23,7 +23,8 @@ import (
 	"waymark/run"
 )
 
-// call carries out one call. The breaker counts calls that the server as a whole does not answer, not tools that fail.
+// call carries out one call. The circuit breaker counts timeouts and unavailability of the server, not failures of
+// tools.
 func (u *upstream) call(ctx context.Context, l *link, t *contract, c run.Call) (res run.Result, err error) {
 	began, asked := time.Now(), false
 	defer func() { u.tally.count(t.tool.ID, res.Failure != "", asked && err == nil, time.Since(began)) }()
@@ -48,14 +49,14 @@ func (u *upstream) call(ctx context.Context, l *link, t *contract, c run.Call) (
 			u.log.Warn("breaker opened: calls to the server fail at once", "for", u.opts.Limits.BreakFor)
 			l.breakOff(fmt.Errorf("%d calls in a row had no answer", u.opts.Limits.BreakAfter))
 		}
-	case err == nil: // else the caller gave up, which says nothing about the server
+	case err == nil: // otherwise the caller gave up, which says nothing about the server
 		u.breaker.Succeeded()
 	}
 	return res, err
 }
 
-// enter waits for one of the calls that may run at once, and for the connection. Until leave is called the server
-// does not become idle.
+// enter waits for a free call slot and for the connection. If l is nil, why is the failure. The caller always calls
+// leave; the server does not become idle before.
 func (u *upstream) enter(ctx context.Context) (l *link, leave func(), why run.Result) {
 	u.mu.Lock()
 	u.running++
@@ -76,8 +77,8 @@ func (u *upstream) enter(ctx context.Context) (l *link, leave func(), why run.Re
 	return l, func() { u.slots.Release(1); rest() }, why
 }
 
-// ready is the connection, once there is one. An idle server is started, one that is just starting is waited for; one
-// that broke is not.
+// ready returns the connection. It starts an idle server and waits for one that is starting, but does not wait for one
+// that failed.
 func (u *upstream) ready(ctx context.Context) (l *link, why run.Result) {
 	soon, cancel := context.WithTimeout(ctx, min(u.opts.StartTimeout, u.opts.CallTimeout))
 	defer cancel()
@@ -100,12 +101,12 @@ func (u *upstream) ready(ctx context.Context) (l *link, why run.Result) {
 	return nil, failed(run.FailedUnavailable, "server %s has not started yet", u.def.ID)
 }
 
-// firstLook is how long what a host lists or calls waits for a server that starts, counted from its start: after
-// `gateway add` its tools are in the first list, also of a host that asks for the list once.
+// firstLook is the longest time that the lists and calls of a host wait for a server that starts, measured from its
+// start. After `gateway add`, its tools are thus in the first list, even for a host that lists tools only once.
 const firstLook = 5 * time.Second
 
-// Started waits until each server that starts has been asked for its tools, or firstLook is over. It reports whether it
-// had to wait.
+// Started waits until each starting server has listed its tools or failed, at most until firstLook after its start. It
+// reports whether it had to wait.
 func (g *Gateway) Started(ctx context.Context) (waited bool) {
 	g.mu.Lock()
 	ups := slices.Collect(maps.Values(g.ups))
@@ -124,10 +125,10 @@ func (g *Gateway) Started(ctx context.Context) (waited bool) {
 	return waited
 }
 
-// longestCall bounds a call that reports progress, which gives it time anew.
+// longestCall is the maximum duration of a call that reports progress: each report restarts its timeout.
 const longestCall = time.Hour
 
-// ask sends one call and reads its answer. It reports whether the server does not know the session any more.
+// ask sends one call and reads its answer. lost means that the server no longer knows the session.
 func (u *upstream) ask(outer context.Context, l *link, t *contract, c run.Call) (res run.Result, lost bool, err error) {
 	whole, end := context.WithTimeout(outer, longestCall)
 	defer end()
@@ -160,15 +161,16 @@ func (u *upstream) ask(outer context.Context, l *link, t *contract, c run.Call) 
 	return u.failureOf(err, l), ok && said.Code == codeGone, nil
 }
 
-// listeners are the calls of one connection, by the token that they were sent with.
+// listeners holds the open calls of one connection, by progress token.
 type listeners struct {
 	mu   sync.Mutex
 	last int
 	open map[string]func(*mcp.ProgressNotificationParams)
 }
 
-// listen calls alive and notify for every progress report of a call, until stop is called, which waits for a notify under
-// way. notify may be nil; a slow one delays nobody: of several reports it receives the newest.
+// listen calls alive and notify for every progress report of a call until stop is called. stop waits for a notify in
+// progress. notify may be nil. A slow notify delays no other call: of several pending reports it receives only the
+// newest.
 func (l *listeners) listen(alive func(), notify func(done, total float64, message string)) (token string, stop func()) {
 	reports := make(chan *mcp.ProgressNotificationParams, 1)
 	var delivery sync.WaitGroup
@@ -189,10 +191,10 @@ func (l *listeners) listen(alive func(), notify func(done, total float64, messag
 	l.open[token] = func(p *mcp.ProgressNotificationParams) {
 		alive()
 		select {
-		case <-reports: // nobody took the one before
+		case <-reports: // replaces the report before, which was not delivered
 		default:
 		}
-		reports <- p // there is room: only we send
+		reports <- p // there is room: this is the only sender
 	}
 	return token, func() {
 		l.mu.Lock()
@@ -203,7 +205,7 @@ func (l *listeners) listen(alive func(), notify func(done, total float64, messag
 	}
 }
 
-// report passes on what a server says. What belongs to no call of ours, or to one that is over, is nothing.
+// report passes a progress report on to its call. It ignores a report whose token belongs to no open call.
 func (l *listeners) report(p *mcp.ProgressNotificationParams) {
 	token, _ := p.ProgressToken.(string)
 	l.mu.Lock()
@@ -213,18 +215,18 @@ func (l *listeners) report(p *mcp.ProgressNotificationParams) {
 	}
 }
 
-// The keys of Call.Meta by which a host's answers to a server's questions come along: a [mcp.InputResponseMap], and
-// a text.
+// The keys of Call.Meta for a host's answers to the input requests of a server: a [mcp.InputResponseMap], and the
+// request state, a string.
 const (
 	MetaInputResponses = "io.waymark/input_responses"
 	MetaRequestState   = "io.waymark/request_state"
 )
 
-// passedMeta are the keys of a host's _meta that a server gets to see: trace context, and what the host can
-// be asked. The rest is between the host and us.
+// passedMeta are the keys of a host's _meta that are passed on to a server: trace context and the host's capabilities.
+// All other keys stay between the host and Waymark.
 var passedMeta = []string{"traceparent", "tracestate", "baggage", mcp.MetaKeyClientCapabilities}
 
-// messageBytes bounds what is passed on of a server's own words about a failure, without secrets.
+// messageBytes is the maximum length of a server's error text that is passed on. Secrets are removed from it.
 const messageBytes = 600
 
 func failed(f run.Failure, format string, args ...any) run.Result {
@@ -241,11 +243,12 @@ type answer struct {
 	RequestState      string          `json:"requestState"`
 }
 
-// OwnMember is the member of structured content in which only the gateway speaks to the host; a server's own is removed.
+// OwnMember is the member of structured content that is reserved for the gateway. A member of this name from a server
+// is removed.
 const OwnMember = "_waymark"
 
-// resultOf reads an answer of a tool. Structured content that does not fit the tool's output schema is left out; where
-// strict, it is a failure.
+// resultOf decodes the result of a tool call. Structured content that does not fit the tool's output schema is dropped;
+// with strict, it is a failure.
 func resultOf(raw json.RawMessage, t *contract, strict bool) run.Result {
 	var a answer
 	if len(raw) == 0 || raw[0] != '{' {
@@ -290,7 +293,7 @@ func resultOf(raw json.RawMessage, t *contract, strict bool) run.Result {
 	}
 	r.Unvalidated, r.Misfit = unvalidated(a.StructuredContent, t.output, t.outputErr)
 	if r.Misfit {
-		if string(r.Content) == "[]" && r.Structured != nil { // the work is done, and this is all that is known of it
+		if string(r.Content) == "[]" && r.Structured != nil { // the call took effect, and this is its only output
 			r.Content, _ = json.Marshal([]map[string]string{{"type": "text", "text": string(r.Structured)}}) // strings: cannot fail
 		}
 		r.Structured = nil
@@ -301,7 +304,8 @@ func resultOf(raw json.RawMessage, t *contract, strict bool) run.Result {
 	return r
 }
 
-// unvalidated says why a structured answer is not known to fit its schema, and whether it is known not to.
+// unvalidated returns why structured content is not known to fit its schema; empty if it fits or there is no schema.
+// misfit means that it is known not to fit.
 func unvalidated(value json.RawMessage, output *run.Validator, outputErr error) (why string, misfit bool) {
 	switch {
 	case outputErr != nil:
@@ -332,8 +336,8 @@ func reasons(wrong []run.Mismatch) string {
 
 func isNull(v json.RawMessage) bool { return len(v) == 0 || string(v) == "null" }
 
-// Servers report most failures as text. These are the words of the SDKs and of common APIs for whose fault
-// it is; anything else is the tool's.
+// Servers report most failures as text. These patterns find the phrases that SDKs and common APIs use for wrong
+// arguments and for missing authorization; any other failure is attributed to the tool.
 var (
 	argumentWords = regexp.MustCompile(`(?i)^(mcp error )?-32602|input validation error|invalid (arguments?|params|parameters)|validating "?arguments|validation errors? for|missing required (argument|parameter|propert)|unexpected keyword argument|required property`)
 	authWords     = regexp.MustCompile(`(?i)\b(unauthori[sz]ed|unauthenticated|authentication (failed|required)|bad credentials|invalid (api[ _-]?key|token|credentials)|(http|status|error)[ :]*(code )?(401|403)|permission denied|access denied|forbidden|insufficient (scope|permissions?))\b`)
@@ -350,7 +354,7 @@ func kindOfText(said string) run.Failure {
 	return run.FailedTool
 }
 
-// failureOf says what an error of a call means.
+// failureOf converts an error of a call into a result with its kind of failure.
 func (u *upstream) failureOf(err error, l *link) run.Result {
 	said, ok := errors.AsType[*jsonrpc.Error](err)
 	if ok && said.Code == codeRejected && kindOfText(err.Error()) == run.FailedAuth {
@@ -378,7 +382,7 @@ func (u *upstream) failureOf(err error, l *link) run.Result {
 	return failed(kindOfText(said.Message), "%s", said.Message)
 }
 
-// statusFailure says what an answer over HTTP means that is no result.
+// statusFailure converts an HTTP answer without a result into a failure.
 func (u *upstream) statusFailure(status int, text string, l *link) run.Result {
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
@@ -391,5 +395,5 @@ func (u *upstream) statusFailure(status int, text string, l *link) run.Result {
 	return failed(run.FailedUnavailable, "the server answered HTTP %d without a result: %s; whether it took effect is not known", status, text)
 }
 
-// codeRejected is the SDK's own mark of a message that was not sent.
+// codeRejected is the SDK's code for a message that was not sent.
 const codeRejected = -32005

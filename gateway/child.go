@@ -13,28 +13,28 @@ import (
 	"waymark/catalog"
 )
 
-// A child is a server that runs as a process of ours. It leads a process group of its own, so that what it
-// starts ends with it.
+// A child is a server that runs as a child process. It leads a process group of its own, so that the processes it
+// starts end with it.
 //
 //	stdin  ◀── messages        closing it asks the child to end
 //	stdout ──▶ messages        (see frames)
-//	stderr ──▶ the log         bounded, the last lines kept for "what happened"
+//	stderr ──▶ the log         bounded, the last bytes kept for error messages
 type child struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	stdout *os.File
 	said   tail
 	exited chan struct{} // closed when the process is gone
-	err    error         // why, once exited is closed
+	err    error         // exit error; valid once exited is closed
 	ending sync.Once
 }
 
-// start runs a definition whose variables are replaced. No shell is involved.
+// start runs the command of a definition whose variables are replaced. It uses no shell.
 func start(d Definition, log *slog.Logger) (*child, error) {
 	cmd := exec.Command(d.Command, d.Args...)
 	cmd.Env = d.environment(os.LookupEnv)
 	if cmd.Dir = d.Dir; cmd.Dir == "" {
-		cmd.Dir, _ = os.UserHomeDir() // none: where we are
+		cmd.Dir, _ = os.UserHomeDir() // if there is none: our own directory
 	}
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -42,29 +42,29 @@ func start(d Definition, log *slog.Logger) (*child, error) {
 	}
 	c := &child{cmd: cmd, stdout: read, said: tail{server: d.ID, log: log}, exited: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = write, &c.said
-	cmd.WaitDelay = 100 * time.Millisecond // for its last words: what it started may hold its stderr
+	cmd.WaitDelay = 100 * time.Millisecond // to read the rest of stderr, which its own children may keep open
 	group(cmd)
 	if c.stdin, err = cmd.StdinPipe(); err == nil {
 		err = cmd.Start()
 	}
-	_ = write.Close() // the child has its own
+	_ = write.Close() // the child has its own copy
 	if err != nil {
 		_ = read.Close()
 		return nil, err
 	}
 	go func() {
 		c.err = cmd.Wait()
-		killGroup(cmd) // what it left behind
+		killGroup(cmd) // the processes that it left behind
 		close(c.exited)
 	}()
 	return c, nil
 }
 
-// grace is how long a child gets to end by itself after its input was closed, and again after it was asked to.
+// grace is the time that a child has to exit after its input is closed, and again after the signal to terminate.
 const grace = time.Second
 
-// end stops the child and what it started, and waits until they are gone: input closed, then asked, then
-// killed. With hurry it is killed at once.
+// end stops the child with the processes it started, and waits until they have ended: it closes stdin, then sends the
+// signal to terminate, then kills. With hurry there is no delay between these steps.
 func (c *child) end(hurry bool) {
 	c.ending.Do(func() {
 		_ = c.stdin.Close()
@@ -80,11 +80,11 @@ func (c *child) end(hurry bool) {
 	})
 }
 
-// story is how the child ended, with the last it said.
+// story describes how the child ended, with its last output on stderr.
 func (c *child) story() string {
 	select {
 	case <-c.exited:
-	case <-time.After(500 * time.Millisecond): // its pipe may be seen to close before it is
+	case <-time.After(500 * time.Millisecond): // its pipe may close before it exits
 		return c.said.with("its output ended")
 	}
 	how := "it ended"
@@ -96,8 +96,8 @@ func (c *child) story() string {
 	return c.said.with(how)
 }
 
-// tail keeps the last lines of what a child says beside its messages. What goes to the log is bounded: a
-// chatty server must not fill a disk.
+// tail keeps the last bytes that a child writes to stderr. The amount that goes to the log is limited, so that a
+// verbose server cannot fill the disk.
 type tail struct {
 	server string
 	log    *slog.Logger
@@ -107,7 +107,7 @@ type tail struct {
 }
 
 const (
-	tailBytes   = 2 << 10 // kept
+	tailBytes   = 2 << 10 // that are kept
 	loggedBytes = 1 << 20 // of one child go to the log
 )
 
@@ -126,7 +126,7 @@ func (t *tail) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// with adds the last thing said to a sentence.
+// with appends the last output to a sentence.
 func (t *tail) with(sentence string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -26,29 +26,29 @@ import (
 	"waymark/storage"
 )
 
-// Definition says how a server is started or reached. Values are as somebody wrote them; variables in
-// them (see [expand]) are replaced when the server starts, so that secrets need not be written down.
+// Definition describes how a server is started or reached. Values are stored as somebody wrote them. Variables in them
+// (see [expand]) are replaced when the server starts, so that secrets need not be stored.
 type Definition struct {
-	ID      string            `json:"id"`                // chosen by the operator; its tools are id:name
-	Command string            `json:"command,omitempty"` // an absolute path; empty: URL
+	ID      string            `json:"id"`                // chosen by the operator; its tools have the ids id:name
+	Command string            `json:"command,omitempty"` // an absolute path; empty: the server has a URL
 	Args    []string          `json:"args,omitempty"`
 	Env     map[string]string `json:"env,omitempty"`
-	Inherit []string          `json:"inherit,omitempty"` // names of variables passed on beside those that always are
-	Dir     string            `json:"dir,omitempty"`     // where it runs; empty: the user's home
+	Inherit []string          `json:"inherit,omitempty"` // names of further environment variables that are passed on
+	Dir     string            `json:"dir,omitempty"`     // working directory; empty: the user's home
 
 	URL     string            `json:"url,omitempty"`
-	SSE     bool              `json:"sse,omitempty"` // the URL speaks the transport of 2024
+	SSE     bool              `json:"sse,omitempty"` // the URL uses the HTTP+SSE transport of 2024
 	Headers map[string]string `json:"headers,omitempty"`
 
-	StartTimeout float64 `json:"start_timeout,omitempty"` // seconds until the handshake; 0: as for all servers
-	CallTimeout  float64 `json:"call_timeout,omitempty"`  // seconds of a call without any progress
+	StartTimeout float64 `json:"start_timeout,omitempty"` // seconds until the handshake; 0: the value of Options
+	CallTimeout  float64 `json:"call_timeout,omitempty"`  // seconds of a call without progress; 0: the value of Options
 
-	// Reserved allows an address that is refused otherwise: of link-local, shared and reserved networks, where clouds
-	// keep their credentials and some private networks have their machines.
+	// Reserved allows addresses that are otherwise refused: those of link-local, shared and reserved networks, where
+	// clouds serve credentials and some private networks have their machines.
 	Reserved bool `json:"reserved,omitempty"`
 }
 
-// Alike reports whether a server's id could be taken for one of others, or for one that is reserved.
+// Alike reports whether the id of a server can be confused with one of others or with a reserved one.
 func Alike(id string, others []string) bool {
 	return slices.ContainsFunc(slices.Concat(reserved, others), func(other string) bool { return catalog.Skeleton(other) == catalog.Skeleton(id) })
 }
@@ -56,14 +56,14 @@ func Alike(id string, others []string) bool {
 // MaxServerID is the longest id of a server, in bytes.
 const MaxServerID = 32
 
-// serverID is what an operator may call a server: it stands before each of its tools, in the names that
-// hosts show as well.
+// serverID matches the ids that an operator may give a server. The id is a prefix of the name of each tool, also in the
+// names that hosts display.
 var serverID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$`)
 
-// reserved ids would let a server's tools look like ours, or like those of a host.
+// reserved are the ids that would make the tools of a server look like those of Waymark or of a host.
 var reserved = slices.Concat(catalog.Reserved, []string{"mcp", "local"})
 
-// Check reports what is wrong with a definition.
+// Check returns the first error in a definition.
 func (d *Definition) Check() error {
 	if !serverID.MatchString(d.ID) {
 		return fmt.Errorf("server id %q is not 1 to 32 of A-Z a-z 0-9 . _ -, letters or digits first", d.ID)
@@ -103,7 +103,7 @@ func (d *Definition) Check() error {
 	return nil
 }
 
-// checkURL refuses what would send a credential in clear text over a network.
+// checkURL checks the URL and the headers. It rejects those that would send a credential unencrypted over a network.
 func (d *Definition) checkURL() error {
 	u, err := url.Parse(d.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -129,7 +129,7 @@ func (d *Definition) checkURL() error {
 	return nil
 }
 
-// framing are the headers that say where a request goes and where it ends.
+// framing are the headers that control the destination and the end of a request.
 var framing = []string{"Connection", "Content-Length", "Expect", "Host", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
 // IsLoopback reports whether a host is this machine.
@@ -138,16 +138,16 @@ func IsLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// variables are the names of all variables that the definition sets or passes on, sorted.
+// variables returns the names of all variables that the definition sets or passes on, sorted.
 func (d *Definition) variables() []string {
 	names := append(slices.Collect(maps.Keys(d.Env)), d.Inherit...)
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// Digest identifies what somebody agreed to: the command, its arguments, where it runs and which
-// variables it gets, or the URL and which headers it gets. Values of variables and headers are left out:
-// they change with every new password.
+// Digest identifies the definition to which somebody agreed: the command, its arguments, its directory and the names of
+// its variables, or the URL and the names of its headers. Values of variables and headers are excluded, because they
+// change with every new password.
 func (d *Definition) Digest() string {
 	agreed, _ := json.Marshal(struct { // strings only: cannot fail
 		ID, Command string
@@ -163,8 +163,8 @@ func (d *Definition) Digest() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Shown is what the digest stands for, for a person to read before agreeing: the exact command line, one
-// argument a line where an argument could be misread, or the URL.
+// Shown returns the content of the digest for a person to read before agreeing: the exact command line, with quotes
+// around each argument that could be misread, or the URL.
 func (d *Definition) Shown() string {
 	var b strings.Builder
 	if d.URL != "" {
@@ -198,7 +198,7 @@ func (d *Definition) Shown() string {
 	return b.String()
 }
 
-// Listed is Shown without what looks like a secret: for lists, which are pasted elsewhere.
+// Listed is Shown with suspected secrets masked. It is for lists, which users paste elsewhere.
 func (d *Definition) Listed() string {
 	masked := *d
 	masked.Args = slices.Clone(d.Args)
@@ -224,7 +224,7 @@ func isShell(command string) bool {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_${}-]+$`)
 
-// quoted writes a word so that its ends show.
+// quoted puts a word in quotes unless all its characters are plain, so that its start and end are visible.
 func quoted(word string) string {
 	if plainWord.MatchString(word) {
 		return word
@@ -232,26 +232,28 @@ func quoted(word string) string {
 	return fmt.Sprintf("%q", word)
 }
 
-// visible writes a text so that nothing in it moves the cursor or hides.
+// visible escapes a text so that nothing in it moves the cursor or is hidden.
 func visible(s string) string {
 	q := fmt.Sprintf("%q", s)
 	return q[1 : len(q)-1]
 }
 
-// reference finds a variable in a text.
+// reference matches the start of a variable in a text.
 var reference = regexp.MustCompile(`\$\{(?:env:)?[A-Za-z_][A-Za-z0-9_]*|\{env:[A-Za-z_][A-Za-z0-9_]*\}`)
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// opening begins a placeholder; placeholder is the inside of one: a name, and what stands for a variable that is not set.
+// opening matches the start of a placeholder. placeholder matches its content: a name, and a default for a variable
+// that is not set.
 var (
 	opening     = regexp.MustCompile(`\$\{|\{env:`)
 	placeholder = regexp.MustCompile(`(?s)^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:?-(.*))?$`)
 )
 
-// expand replaces the variables of a text by their values: ${NAME}, ${env:NAME}, {env:NAME}, and with a default ${NAME:-text}, in
-// which others may stand. A variable that has neither a value nor a default is an error: an empty password hides for long.
-// So is a placeholder that only a host fills in, such as ${input:key}.
+// expand replaces the variables of a text by their values: ${NAME}, ${env:NAME}, {env:NAME}, and with a default
+// ${NAME:-text}, which may contain variables, too. A variable with neither a value nor a default is an error, because
+// an empty password would stay unnoticed for long. A placeholder that only a host can fill in, such as ${input:key}, is
+// also an error.
 func expand(text string, lookup func(string) (string, bool)) (string, error) {
 	at := opening.FindStringIndex(text)
 	if at == nil {
@@ -298,7 +300,7 @@ func valueOf(inside string, lookup func(string) (string, bool)) (string, error) 
 	return "", fmt.Errorf("the variable %s is not set", m[1])
 }
 
-// CheckPlaceholders reports a placeholder that no variable can fill.
+// CheckPlaceholders returns an error if there is a placeholder that no variable can fill.
 func (d *Definition) CheckPlaceholders() error {
 	_, err := d.expanded(func(string) (string, bool) { return "1", true })
 	if err != nil {
@@ -307,7 +309,7 @@ func (d *Definition) CheckPlaceholders() error {
 	return nil
 }
 
-// expanded is the definition with its variables replaced.
+// expanded returns the definition with its variables replaced.
 func (d Definition) expanded(lookup func(string) (string, bool)) (Definition, error) {
 	var errs []error
 	fill := func(what, text string) string {
@@ -339,8 +341,8 @@ func (d Definition) expanded(lookup func(string) (string, bool)) (Definition, er
 	return d, d.checkURL() // the host may have come from a variable
 }
 
-// environment is all that a child gets to know of ours: what programs need to run at all, and what its
-// definition names. No key of ours and no setting of another program comes along.
+// environment returns the environment of a child: the variables that programs need in general, and those that the
+// definition names. Keys of Waymark and settings of other programs are not passed on.
 func (d *Definition) environment(lookup func(string) (string, bool)) []string {
 	set := map[string]string{}
 	for _, name := range append(slices.Clone(alwaysPassed), d.Inherit...) {
@@ -362,7 +364,7 @@ var alwaysPassed = []string{
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
 }
 
-// loads reports variables that make a program load code other than its own.
+// loads reports whether a variable can make a program load code other than its own.
 func loads(name string) bool {
 	n := strings.ToUpper(name)
 	for _, prefix := range []string{"LD_", "DYLD_", "BASH_FUNC_", "GLIBC_", "MALLOC_"} {
@@ -378,21 +380,22 @@ func loads(name string) bool {
 	}, n)
 }
 
-// DefinitionsFile is where definitions are kept, in the data directory and not in its database: it can hold
-// passwords, which belong into no backup, and nothing that comes over a network writes it.
+// DefinitionsFile is the file of the definitions in the data directory. It is not in the database, because it can
+// contain passwords, which must not be in a backup. Nothing that comes over a network writes it.
 const DefinitionsFile = "gateway.json"
 
 type definitions struct {
 	Workspaces map[string]Workspace `json:"workspaces"`
 }
 
-// Workspace is what the file says about one workspace.
+// Workspace is the content of the file for one workspace.
 type Workspace struct {
 	Servers []Definition        `json:"servers"`
-	Agents  map[string][]string `json:"agents,omitempty"` // tool sets: patterns of ids by name
+	Agents  map[string][]string `json:"agents,omitempty"` // tool sets: patterns of tool ids by agent
 }
 
-// ReadDefinitions reads the servers and the tool sets of a workspace from a data directory. None are no error.
+// ReadDefinitions reads the servers and the tool sets of a workspace from a data directory. It is no error if there are
+// none.
 func ReadDefinitions(dir, workspace string) (Workspace, error) {
 	all, err := readDefinitions(dir)
 	return all.Workspaces[workspace], err
@@ -435,7 +438,7 @@ func WriteDefinitions(dir, workspace string, defs []Definition) error {
 	return writePrivate(dir, DefinitionsFile, all)
 }
 
-// readPrivate reads a file of the data directory; none is no error, and leaves into as it is.
+// readPrivate reads a file of the data directory. A missing file is no error, and leaves into unchanged.
 func readPrivate(dir, name string, into any) error {
 	path := filepath.Join(dir, name)
 	text, err := os.ReadFile(path)

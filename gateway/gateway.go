@@ -1,7 +1,7 @@
-// Package gateway stands in front of the MCP servers that a user has: it starts them once somebody agreed
-// to that, keeps them going, and calls their tools as one [run.Caller].
+// Package gateway connects to the MCP servers of a user. It starts each server once somebody has agreed to it, restarts
+// it when it fails, and calls the tools of all servers as one [run.Caller].
 //
-//	Definition ── agreed to? ──▶ upstream: start, list, watch, restart      one a server
+//	Definition ── agreed to? ──▶ upstream: start, list, watch, restart      one per server
 //	                                │ tools
 //	                                ▼
 //	                 pinned? ─ new, changed, suspicious ─▶ withheld, until approved
@@ -9,9 +9,9 @@
 //	                                ▼
 //	     Call ──▶ known ─ granted ─ arguments fit ─▶ upstream ──▶ result, checked
 //
-// What a server says is data. Its name for a tool is used behind the id that the operator gave the server;
-// a contract counts only as it was approved; what it answers is bounded in size and time, and a server that
-// hangs, floods or dies does so alone.
+// Text from a server is untrusted data. The name of a tool is prefixed with the id that the operator gave the server. A
+// contract is used only in the form that was approved. Answers are bounded in size and time, and a server that hangs,
+// floods or crashes does not affect the others.
 package gateway
 
 import (
@@ -43,41 +43,42 @@ var (
 	ErrChangedAgain = errors.New("it is not what was shown: it changed again")
 )
 
-// Catalog is where tools go that may be used.
+// Catalog receives the tools that may be used.
 type Catalog interface {
-	// PutTools also sets a row for each tool, by its id, in one transaction with the event of the tool.
+	// PutTools stores tools. For each tool it also sets the row that rows has under its id, in one transaction with the
+	// event of the tool.
 	PutTools(ctx context.Context, tools []catalog.Tool, rows map[string]storage.Change) error
 	RemoveTools(ctx context.Context, ids []string) error
 }
 
-// Options of a gateway. The zero value of each limit means its default.
+// Options of a gateway. A limit that is zero takes its default.
 type Options struct {
-	Table   storage.Table // of the workspace, where agreements are kept
-	Catalog Catalog       // nil: tools are used, but not noted
+	Table   storage.Table // table of the workspace that stores the agreements
+	Catalog Catalog       // nil: tools are used, but not stored in a catalog
 	Logger  *slog.Logger
 	Version string
 	Now     func() time.Time
-	Logins  *Logins // of servers over HTTP; nil: none
+	Logins  *Logins // OAuth tokens of servers over HTTP; nil: none
 
-	CallTimeout  time.Duration // of one call; 60 s
-	StartTimeout time.Duration // from the start of a server to its handshake; 2 min: npx may have to download it
-	ListTimeout  time.Duration // for all tools of a server; 30 s
-	Poll         time.Duration // between looks at the tools; 5 min
-	Settle       time.Duration // between a notice that tools changed and the look at them; 1 s
-	FirstWait    time.Duration // before the first restart; 0.5 s, doubled each time
-	LongestWait  time.Duration // between restarts; 1 min
-	IdleStop     time.Duration // without a call after which a server is stopped; 10 min; negative: never, and all are started at once
+	CallTimeout  time.Duration // of one call without progress; default 60 s
+	StartTimeout time.Duration // from the start of a server to its handshake; default 2 min, as npx may download it
+	ListTimeout  time.Duration // to list all tools of a server; default 30 s
+	Poll         time.Duration // between two lists of the tools; default 5 min
+	Settle       time.Duration // from a notice of changed tools to listing them; default 1 s
+	FirstWait    time.Duration // before the first restart; default 0.5 s, doubled each time
+	LongestWait  time.Duration // longest wait between restarts; default 1 min
+	IdleStop     time.Duration // idle time until a server stops; default 10 min; negative: never, and all start at once
 	Limits       ServerLimits
 
 	StrictResults bool // a result that does not fit the output schema of its tool is a failure
 }
 
-// ServerLimits bound what one server may take.
+// ServerLimits bounds what one server may use.
 type ServerLimits struct {
-	BreakAfter  int           // calls in a row without an answer; 5
-	BreakFor    time.Duration // that a server is left alone then; 15 s
-	Concurrency int           // calls of one server at once; 8
-	MaxAnswer   int           // bytes of one message of a server; 4 MiB
+	BreakAfter  int           // calls in a row without an answer that open the circuit breaker; default 5
+	BreakFor    time.Duration // time for which the breaker then stays open; default 15 s
+	Concurrency int           // concurrent calls to one server; default 8
+	MaxAnswer   int           // bytes of one message from a server; default 4 MiB
 }
 
 func (o Options) filled() Options {
@@ -103,7 +104,8 @@ func (o Options) filled() Options {
 	return o
 }
 
-// reach is the way to a server over HTTP.
+// reach returns the HTTP transport to a server. Unless the definition is Reserved, it checks addresses with
+// [endpoint.Dialer].
 func (d *Definition) reach(timeout time.Duration) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost = 8
@@ -113,7 +115,7 @@ func (d *Definition) reach(timeout time.Duration) *http.Transport {
 	return t
 }
 
-// Gateway is all servers of one workspace. All methods may be called concurrently.
+// Gateway manages all servers of one workspace. All methods may be called concurrently.
 type Gateway struct {
 	opts     Options
 	register *register
@@ -121,40 +123,40 @@ type Gateway struct {
 	stop     context.CancelFunc
 	running  sync.WaitGroup
 
-	changing sync.Mutex // one change of what is defined or runs at a time
+	changing sync.Mutex // serializes changes of the definitions and of the running servers
 
 	mu     sync.Mutex
 	defs   map[string]Definition
-	agents map[string][]string // patterns of the tools of each
-	idle   bool                // nothing is to be started
+	agents map[string][]string // patterns of tool ids, by name of the agent
+	idle   bool                // no server is started
 	ups    map[string]*upstream
 	notify []func()
 
 	shown atomic.Pointer[shown]
 }
 
-// shown is what the gateway offers at one moment. It is never changed.
+// shown is a snapshot of the tools that the gateway offers and withholds. It is never changed.
 type shown struct {
-	usable   map[string]*contract // by id: what may be called
-	tools    []catalog.Tool       // of them, by id
+	usable   map[string]*contract // tools that may be called, by id
+	tools    []catalog.Tool       // the usable tools, sorted by id
 	withheld map[string]Withheld
 }
 
-// Withheld is a tool that is neither suggested nor called, and why.
+// Withheld is a tool that is neither suggested nor called, with the reason.
 type Withheld struct {
 	ID          string       `json:"id"`
 	Server      string       `json:"server"`
 	Reason      string       `json:"reason"`
 	Detail      string       `json:"detail"`
-	Changed     []string     `json:"changed"`               // parts of its contract
-	Changes     []PartChange `json:"changes,omitempty"`     // what is different in them, as far as it is known
-	Flags       []string     `json:"flags"`                 // what is suspicious about it
-	Description string       `json:"description,omitempty"` // as its server writes it: data, never to be followed
-	Fingerprint string       `json:"fingerprint,omitempty"` // of what waits to be approved
+	Changed     []string     `json:"changed"`               // changed parts of its contract
+	Changes     []PartChange `json:"changes,omitempty"`     // differences in these parts, if known
+	Flags       []string     `json:"flags"`                 // reasons why it is suspicious
+	Description string       `json:"description,omitempty"` // text of its server: untrusted data
+	Fingerprint string       `json:"fingerprint,omitempty"` // of the contract that waits for approval
 	Since       time.Time    `json:"since,omitzero"`
 }
 
-// Open reads what was agreed to. Nothing is started.
+// Open reads the stored agreements. It starts no server.
 func Open(ctx context.Context, o Options) (*Gateway, error) {
 	if o.Table == (storage.Table{}) {
 		return nil, errors.New("a gateway needs a table for what is agreed to")
@@ -171,13 +173,13 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	return g, nil
 }
 
-// publish computes what is offered and withheld, from what was agreed to and what the servers that run last listed.
-// The tools of a server that was not listed yet are known from their pins: its list is compared with them before the
-// first call. g.mu is held.
+// publish computes the offered and the withheld tools from the agreements and from the last list of each running
+// server. The tools of a server that has not been listed yet are known from their pins: its list is compared with the
+// pins before the first call. The caller holds g.mu.
 func (g *Gateway) publish() {
 	kept := g.register.kept.Load()
 	now := &shown{usable: map[string]*contract{}, withheld: map[string]Withheld{}}
-	known := map[string]bool{} // servers whose tools are
+	known := map[string]bool{} // servers whose tools are known
 	for server, up := range g.ups {
 		known[server] = up.listed != nil || kept.consent(server).Pinned
 		for id, c := range up.listed {
@@ -211,14 +213,15 @@ func (g *Gateway) publish() {
 	}
 }
 
-// OnChange has f called whenever what is offered or withheld has changed. f must not block.
+// OnChange registers f, which is called whenever the offered or withheld tools may have changed. f must not block.
 func (g *Gateway) OnChange(f func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.notify = append(g.notify, f)
 }
 
-// CheckAll reports what is wrong with definitions, one by one and beside each other.
+// CheckAll returns the first error in the definitions: too many, one that is invalid, or two with equal ids, confusable
+// ids or the same server.
 func CheckAll(defs []Definition) error {
 	if len(defs) > maxServers {
 		return fmt.Errorf("%d servers are more than the %d of a workspace", len(defs), maxServers)
@@ -241,28 +244,28 @@ func CheckAll(defs []Definition) error {
 	return nil
 }
 
-// maxServers bounds what one workspace starts.
+// maxServers is the maximum number of servers of one workspace.
 const maxServers = 64
 
-// IsAlso reports whether two definitions differ in their ids only.
+// IsAlso reports whether two definitions are equal except for their ids.
 func (d Definition) IsAlso(other Definition) bool {
 	d.ID = other.ID
 	return reflect.DeepEqual(d, other)
 }
 
-// Define takes the definitions as those there are, and starts nothing.
+// Define replaces all definitions and starts no server.
 func (g *Gateway) Define(defs []Definition) error { return g.take(defs, true) }
 
-// Defined are the ids of the servers that are defined.
+// Defined returns the ids of the defined servers, sorted.
 func (g *Gateway) Defined() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Sorted(maps.Keys(g.defs))
 }
 
-// Connect takes the definitions as those there are: agreed ones are started unless they run already, others
-// and those that are gone are stopped. Two ids that can be taken for each other are refused. It does not
-// wait for servers.
+// Connect replaces all definitions. It starts the agreed servers that do not run yet, and stops those that are removed,
+// changed or not agreed to. It rejects two ids that can be confused with each other. It does not wait until servers are
+// ready.
 func (g *Gateway) Connect(defs []Definition) error { return g.take(defs, false) }
 
 func (g *Gateway) take(defs []Definition, idle bool) error {
@@ -285,7 +288,8 @@ func (g *Gateway) take(defs []Definition, idle bool) error {
 	return nil
 }
 
-// reconcile ends servers that are not agreed to as they are defined now, and starts those that are. g.changing is held.
+// reconcile stops running servers whose current definition is different or not agreed to, and starts the agreed servers
+// that do not run. The caller holds g.changing.
 func (g *Gateway) reconcile() {
 	kept := g.register.kept.Load()
 	var ending []*upstream
@@ -326,7 +330,7 @@ func (g *Gateway) reconcile() {
 	g.publish()
 }
 
-// took holds a server's list against what is pinned, and publishes what may be used of it.
+// took compares a server's list with the pins, and publishes the tools that may be used.
 func (g *Gateway) took(ctx context.Context, u *upstream, tools map[string]*contract, besides Offers) error {
 	if err := g.register.compare(ctx, &u.def, tools, besides); err != nil {
 		return err
@@ -374,10 +378,11 @@ func (g *Gateway) Call(ctx context.Context, c run.Call) (run.Result, error) {
 	return res, err
 }
 
-// mostArguments bounds the bytes of the arguments of a call.
+// mostArguments is the maximum size of a call's arguments in bytes.
 const mostArguments = 1 << 20
 
-// arguments are those of a call as the schema of the tool has them, or why they are refused.
+// arguments returns the arguments of a call, converted to the types of the tool's schema where necessary, or the
+// failure with which they are rejected.
 func (c *contract) arguments(given json.RawMessage) (json.RawMessage, run.Result) {
 	if len(given) > mostArguments {
 		return nil, failed(run.FailedArgument, "the arguments have %d bytes, at most %d", len(given), mostArguments)
@@ -409,7 +414,7 @@ func (g *Gateway) up(server string) *upstream {
 	return g.ups[server]
 }
 
-// find is a tool that may be called, or why it may not.
+// find returns a tool that may be called, or a failure with the reason why it may not.
 func (g *Gateway) find(id string, up *upstream) (*contract, run.Result) {
 	now := g.shown.Load()
 	server, name, _ := catalog.Split(id)
@@ -434,16 +439,16 @@ func (g *Gateway) find(id string, up *upstream) (*contract, run.Result) {
 	return nil, failed(run.FailedUnknown, "no connected server offers %s", id)
 }
 
-// Tools are those that may be called now, by id; the caller does not change them.
+// Tools returns the tools that may be called now, sorted by id. The caller must not modify the slice.
 func (g *Gateway) Tools() []catalog.Tool { return g.shown.Load().tools }
 
-// NeedsGrant reports whether a tool is called only with a grant, or a person's word, that it does not have.
+// NeedsGrant reports whether a call of a tool requires a grant or a person's approval, and no grant covers the tool.
 func (g *Gateway) NeedsGrant(id string) bool {
 	c := g.shown.Load().usable[id]
 	return c != nil && run.Asks(c.tool) != "" && !g.register.granted(id)
 }
 
-// Members are the members of a tool that may be called which the catalog does not have, as its server lists them.
+// Members returns the JSON members of a usable tool that the catalog does not store, as its server lists them.
 func (g *Gateway) Members(id string) map[string]json.RawMessage {
 	if c := g.shown.Load().usable[id]; c != nil {
 		return c.members
@@ -451,20 +456,19 @@ func (g *Gateway) Members(id string) map[string]json.RawMessage {
 	return nil
 }
 
-// Changes reports whether a tool that may be called is not annotated as reading only, in the contract that was
-// approved.
+// Changes reports whether the approved contract of a usable tool does not annotate it as read-only.
 func (g *Gateway) Changes(id string) bool {
 	c := g.shown.Load().usable[id]
 	return c != nil && (c.tool.Annotations == nil || c.tool.Annotations.ReadOnly == nil || !*c.tool.Annotations.ReadOnly)
 }
 
-// Withheld are the tools that are neither suggested nor called, by id.
+// Withheld returns the tools that are neither suggested nor called, sorted by id.
 func (g *Gateway) Withheld() []Withheld {
 	byID := func(a, b Withheld) int { return strings.Compare(a.ID, b.ID) }
 	return slices.SortedFunc(maps.Values(g.shown.Load().withheld), byID)
 }
 
-// Close stops all servers and returns when they and what they started are gone, or ctx is done.
+// Close stops all servers. It returns when they and the processes they started have ended, or when ctx is done.
 func (g *Gateway) Close(ctx context.Context) error {
 	g.stop()
 	done := make(chan struct{})

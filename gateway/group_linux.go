@@ -2,8 +2,8 @@ package gateway
 
 import "syscall"
 
-// groupAttr also asks the kernel to kill the child when the thread that started it dies: with this process, since Go ends
-// no thread that no goroutine was locked to.
+// groupAttr also makes the kernel kill the child when the thread that started it ends. This is the end of the process,
+// because Go ends a thread only if a goroutine was locked to it.
 func groupAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

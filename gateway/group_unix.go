@@ -12,5 +12,5 @@ func group(cmd *exec.Cmd) { cmd.SysProcAttr = groupAttr() }
 
 func terminateGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 
-// killGroup ends whatever is left of the group; that nothing is left is no error.
+// killGroup kills the processes that are left in the group. It is no error if there are none.
 func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -21,22 +21,23 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// LoginsFile is where tokens are kept, in the data directory and not in its database: they belong into no backup.
+// LoginsFile is the file of the tokens in the data directory. It is not in the database, because tokens must not be in
+// a backup.
 const LoginsFile = "logins.json"
 
-// refreshBefore is how long before its end a token is renewed.
+// refreshBefore is the time before its expiry at which a token is renewed.
 const refreshBefore = 30 * time.Second
 
-// Logins are the OAuth tokens of one workspace's servers. All methods may be called concurrently.
+// Logins holds the OAuth tokens of one workspace's servers. All methods may be called concurrently.
 type Logins struct {
 	dir, workspace string
 	mu             sync.Mutex // one use of the file at a time
-	renewing       sync.Mutex // one renewal at a time: a refresh token may be valid once
+	renewing       sync.Mutex // one renewal at a time: a refresh token may be valid only once
 }
 
-// login is what one server's authorization server gave.
+// login is the credential that the authorization server of one server issued.
 type login struct {
-	Resource     string    `json:"resource"` // the server it is for: an address, as the server calls itself
+	Resource     string    `json:"resource"` // the URL by which the server identifies itself
 	TokenURL     string    `json:"token_url"`
 	ClientID     string    `json:"client_id"`
 	ClientSecret string    `json:"client_secret,omitempty"`
@@ -45,7 +46,7 @@ type login struct {
 	Expiry       time.Time `json:"expiry,omitzero"`
 }
 
-// OpenLogins names the data directory and the workspace.
+// OpenLogins returns the logins of a workspace in a data directory. It does not read them yet.
 func OpenLogins(dir, workspace string) *Logins { return &Logins{dir: dir, workspace: workspace} }
 
 // read returns all logins by workspace and server.
@@ -58,7 +59,7 @@ func (l *Logins) read() (map[string]map[string]*login, error) {
 	return all, nil
 }
 
-// get is the login of a server; nil if there is none.
+// get returns the login of a server; nil if there is none.
 func (l *Logins) get(server string) (*login, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,11 +85,11 @@ func (l *Logins) keep(server string, now *login) error {
 	return writePrivate(l.dir, LoginsFile, all)
 }
 
-// Forget drops the login of a server. None is no error.
+// Forget deletes the login of a server. It is no error if there is none.
 func (l *Logins) Forget(server string) error { return l.keep(server, nil) }
 
-// token is the access token for a request to a server, renewed where it has ended or is the refused one; empty if
-// there is no login for the address.
+// token returns the access token for a request to a server. It renews a token that has expired or equals refused. The
+// token is empty if there is no login for the address.
 func (l *Logins) token(ctx context.Context, d *Definition, through http.RoundTripper, refused string) (string, error) {
 	for alone := false; ; alone = true {
 		now, err := l.get(d.ID)
@@ -105,7 +106,7 @@ func (l *Logins) token(ctx context.Context, d *Definition, through http.RoundTri
 			continue
 		}
 		renewed, err := now.renew(ctx, &http.Client{Transport: through, CheckRedirect: noRedirect})
-		if err != nil || renewed == nil { // revoked: the server will say so
+		if err != nil || renewed == nil { // revoked: the server will refuse it
 			return now.Access, err
 		}
 		return renewed.Access, l.keep(d.ID, renewed)
@@ -120,9 +121,9 @@ func sameOrigin(one, other string) bool {
 	return err1 == nil && err2 == nil && a.Scheme == b.Scheme && a.Host == b.Host
 }
 
-// renew asks for a new token. Without an error and a login the old one was revoked. Nothing that was sent or answered
-// stands in an error. The renewal of the library leaves out the resource, so this is its exchange of a code; an empty
-// code counts as none (RFC 6749, section 3.2).
+// renew requests a new token. It returns neither a login nor an error if the old one was revoked. Errors contain
+// nothing of the request, and of the answer only the error code or status. The library's renewal omits the resource, so
+// renew uses its exchange of a code with an empty code, which counts as none (RFC 6749, section 3.2).
 func (l login) renew(ctx context.Context, client *http.Client) (*login, error) {
 	config := oauth2.Config{ClientID: l.ClientID, ClientSecret: l.ClientSecret,
 		Endpoint: oauth2.Endpoint{TokenURL: l.TokenURL, AuthStyle: oauth2.AuthStyleInParams}}
@@ -141,7 +142,7 @@ func (l login) renew(ctx context.Context, client *http.Client) (*login, error) {
 	return &l, nil
 }
 
-// signed gives the requests of the SDK the token of a login.
+// signed supplies the token of a login to the requests of the SDK.
 type signed struct {
 	logins  *Logins // nil: none
 	def     *Definition
@@ -180,10 +181,10 @@ func (s *signed) token(ctx context.Context, refused string) (token string, err e
 	return token, err
 }
 
-// errNoLogin: asking again, in whatever way, leads to nothing.
+// errNoLogin means that another attempt cannot succeed before the user logs in.
 var errNoLogin = errors.New("log in with")
 
-// refusal says of an error of a connection that the server refused who asks, if it did.
+// refusal returns an error that asks for a login if the server refused the credential of a connection, otherwise err.
 func (u *upstream) refusal(l *link, err error) error {
 	if _, fixed := u.def.Headers["Authorization"]; fixed || !l.refused.Load() {
 		return err
@@ -191,11 +192,11 @@ func (u *upstream) refusal(l *link, err error) error {
 	return fmt.Errorf("the server refused the credential (HTTP 401); %w: waymark gateway login %s", errNoLogin, u.def.ID)
 }
 
-// LoginClient is how a program is known to an authorization server. Without an id it registers itself.
+// LoginClient identifies a program to an authorization server. Without an ID, the program registers itself.
 type LoginClient struct{ ID, Secret string }
 
-// Login has a person grant access to a server in the browser, at the link that show is given, and keeps the tokens. It
-// is the authorization code flow with PKCE; the answer comes to a port of this machine.
+// Login lets a person grant access to a server in the browser, at the link that is passed to show, and stores the
+// tokens. It uses the authorization code flow with PKCE; the browser is redirected to a local port.
 func (l *Logins) Login(ctx context.Context, d Definition, o Options, as LoginClient, show func(link string)) error {
 	if d.URL == "" || d.SSE {
 		return fmt.Errorf("server %s is not reached over streamable HTTP; it has no login", d.ID)
@@ -250,15 +251,15 @@ func (l *Logins) Login(ctx context.Context, d Definition, o Options, as LoginCli
 	}
 	session, err := mcp.NewClient(&mcp.Implementation{Name: ownName, Version: o.Version}, nil).Connect(ctx,
 		&mcp.StreamableClientTransport{Endpoint: d.URL, HTTPClient: client, OAuthHandler: handler, DisableStandaloneSSE: true},
-		&mcp.ClientSessionOptions{ProtocolVersion: lastWithHandshake}) // one request: each that is refused asks the person
+		&mcp.ClientSessionOptions{ProtocolVersion: lastWithHandshake}) // one request: each refused one asks the person
 	if err == nil {
 		_ = session.Close()
 	}
 	var said *oauth2.RetrieveError
 	switch {
-	case now.Access != "": // what else is wrong with the server is not about the login
+	case now.Access != "": // any other error of the server does not concern the login
 		return l.keep(d.ID, now)
-	case errors.As(err, &said): // its text holds the whole answer
+	case errors.As(err, &said): // its text contains the whole answer
 		return fmt.Errorf("log in to server %s: the authorization server gave no token: %s", d.ID, cutError(said))
 	case asked:
 		return fmt.Errorf("log in to server %s: %w", d.ID, err)
@@ -273,7 +274,8 @@ func cutError(e *oauth2.RetrieveError) string {
 	return fmt.Sprintf("HTTP %d", e.Response.StatusCode)
 }
 
-// awaitCode takes the answer of the authorization server, which the browser brings. One with another state is none.
+// awaitCode waits for the answer of the authorization server, which the browser delivers. It ignores an answer with
+// another state.
 func awaitCode(ctx context.Context, listener net.Listener, state string) (result *auth.AuthorizationResult, err error) {
 	ctx, came := context.WithCancel(ctx)
 	defer came()

@@ -12,29 +12,32 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// What servers have besides tools is passed on, with the server in each name:
+// Prompts and resources of servers are passed on with the id of the server in each name:
 //
 //	prompt review of server github    →  github__review
 //	resource file:///a of server disk →  waymark://disk/file:///a
 //
 // Items and answers keep all members, known to the protocol or not.
 
-// Offers are prompts, resources and resource templates as a server lists them, by the name of the list in the protocol.
+// Offers are the prompts, resources and resource templates that a server lists, by the name of the list in the
+// protocol.
 type Offers map[string][]json.RawMessage
 
-// The lists of an [Offers].
+// The keys of [Offers].
 const (
 	Prompts   = "prompts"
 	Resources = "resources"
 	Templates = "resourceTemplates"
 )
 
-// mostOffers bounds the items of one list, mostOfferBytes those of all lists of a server: what is beyond is left out.
+// mostOffers is the maximum number of items in one list, mostOfferBytes the maximum size of all lists of a server.
+// Items beyond these limits are dropped.
 const mostOffers, mostOfferBytes = 512, 256 << 10
 
 const uriPrefix = "waymark://"
 
-// offers reads what a server has besides tools. Of a list that cannot be read, or is too long, it keeps the beginning.
+// offers reads the prompts and resources of a server. If a list cannot be read or is too long, it keeps the items
+// before.
 func (u *upstream) offers(ctx context.Context, l *link) Offers {
 	o, left := Offers{}, mostOfferBytes
 	can := &mcp.ServerCapabilities{}
@@ -58,7 +61,7 @@ func (u *upstream) offers(ctx context.Context, l *link) Offers {
 	return o
 }
 
-// page asks for a page of a list.
+// page requests one page of a list.
 func (l *link) page(ctx context.Context, list, cursor string) (json.RawMessage, error) {
 	switch list {
 	case Prompts:
@@ -71,8 +74,8 @@ func (l *link) page(ctx context.Context, list, cursor string) (json.RawMessage, 
 	return rawOf(l.session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor}))
 }
 
-// Offers lists the prompts, resources or resource templates of all agreed servers, by the names that [Gateway.Prompt] and
-// [Gateway.Resource] take. Servers are not started for it: each is asked whenever its tools are.
+// Offers lists the prompts, resources or resource templates of all agreed servers, by the names that [Gateway.Prompt]
+// and [Gateway.Resource] take. It starts no server: the lists are read whenever the tools of a server are listed.
 func (g *Gateway) Offers(list string) (all []json.RawMessage) {
 	key := map[string]string{Prompts: "name", Resources: "uri", Templates: "uriTemplate"}[list]
 	g.mu.Lock()
@@ -95,7 +98,7 @@ func prefixOf(list, server string) string {
 	return uriPrefix + server + "/"
 }
 
-// prefixed sets the prefix before a member of an object; nil if it has no such text.
+// prefixed adds a prefix to a member of an object. It returns nil if the member is not a non-empty string.
 func prefixed(object json.RawMessage, key, prefix string) json.RawMessage {
 	var members map[string]json.RawMessage
 	var text string
@@ -106,7 +109,7 @@ func prefixed(object json.RawMessage, key, prefix string) json.RawMessage {
 	return encoded(members)
 }
 
-// encoded is JSON without escapes for HTML.
+// encoded returns JSON without HTML escapes.
 func encoded(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -115,28 +118,28 @@ func encoded(v any) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// Prompt returns the result of prompts/get of the server that a name begins with; [ErrUnknown] if there is none.
+// Prompt returns the result of prompts/get from the server whose id begins the name; [ErrUnknown] if there is none.
 func (g *Gateway) Prompt(ctx context.Context, name string, arguments map[string]string) (json.RawMessage, error) {
 	return g.asked(ctx, Prompts, "messages", name, func(ctx context.Context, s *mcp.ClientSession, name string) (json.RawMessage, error) {
 		return rawOf(s.GetPrompt(ctx, &mcp.GetPromptParams{Name: name, Arguments: arguments}))
 	})
 }
 
-// Resource returns the result of resources/read of the server that a URI names; [ErrUnknown] if there is none.
+// Resource returns the result of resources/read from the server that the URI names; [ErrUnknown] if there is none.
 func (g *Gateway) Resource(ctx context.Context, uri string) (json.RawMessage, error) {
 	return g.asked(ctx, Resources, "contents", uri, func(ctx context.Context, s *mcp.ClientSession, uri string) (json.RawMessage, error) {
 		return rawOf(s.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri}))
 	})
 }
 
-// asked asks the server that a name begins with, by the rest of the name. In the answer each item of the list has its links
-// named as [Gateway.Resource] takes them.
+// asked sends a request to the server whose id begins the name, with the rest of the name. In the named list of the
+// answer, it rewrites links to the form that [Gateway.Resource] takes.
 func (g *Gateway) asked(ctx context.Context, offers, list, name string,
 	ask func(context.Context, *mcp.ClientSession, string) (json.RawMessage, error)) (json.RawMessage, error) {
 	g.mu.Lock()
 	var up *upstream
 	server := ""
-	for id, s := range g.ups { // ids can begin with each other: the longest counts
+	for id, s := range g.ups { // an id can begin with another: the longest counts
 		if prefix := prefixOf(offers, id); strings.HasPrefix(name, prefix) && len(id) > len(server) {
 			server, up = id, s
 		}
@@ -161,8 +164,8 @@ func (g *Gateway) asked(ctx context.Context, offers, list, name string,
 	return encoded(answer), nil
 }
 
-// Linked is a list of content blocks, of messages of a prompt or of contents of a resource, or one of them, as
-// [Gateway.Resource] reads what it links to.
+// Linked rewrites the links in content to the form that [Gateway.Resource] takes. content is a content block, a message
+// of a prompt, a content of a resource, or a list of these.
 func Linked(server string, content json.RawMessage) json.RawMessage {
 	var items []json.RawMessage
 	if json.Unmarshal(content, &items) == nil && items != nil {

@@ -14,9 +14,9 @@ import (
 	"waymark/storage"
 )
 
-// Add keeps definitions beside those that a data directory has, and notes that somebody wants them started as they are.
-// [Gateway.Connect] starts them. A command without a directory is looked up in PATH, so that nothing put before it there
-// later runs in its place.
+// Add stores definitions in a data directory, beside those with other ids, and records the agreement to start them as
+// they are. [Gateway.Connect] starts them. Add looks up a command without a directory in PATH, so that a program that
+// is later put before it there does not run in its place.
 func (g *Gateway) Add(ctx context.Context, dir, workspace string, defs []Definition) error {
 	g.changing.Lock()
 	defer g.changing.Unlock()
@@ -54,8 +54,8 @@ func (g *Gateway) Add(ctx context.Context, dir, workspace string, defs []Definit
 	return nil
 }
 
-// Forget stops a server and drops its definition from a data directory, its login, what was agreed to about it, its pins, and
-// its tools from the catalog.
+// Forget stops a server and deletes its definition from a data directory, its login, the agreements about it, its pins,
+// and its tools from the catalog.
 func (g *Gateway) Forget(ctx context.Context, dir, workspace, id string) error {
 	g.changing.Lock()
 	defer g.changing.Unlock()
@@ -88,8 +88,8 @@ func (g *Gateway) Forget(ctx context.Context, dir, workspace, id string) error {
 	return nil
 }
 
-// Agree notes that somebody saw a definition of this digest and wants it started, and starts it if it is
-// among those that were given to Connect.
+// Agree records that somebody saw the definition with this digest and wants it started. It starts the server if its
+// definition was given to Connect.
 func (g *Gateway) Agree(ctx context.Context, id, digest string) error {
 	g.changing.Lock()
 	defer g.changing.Unlock()
@@ -100,7 +100,7 @@ func (g *Gateway) Agree(ctx context.Context, id, digest string) error {
 	return nil
 }
 
-// Approve releases a tool, as it was shown if a fingerprint is given.
+// Approve releases a withheld tool. A fingerprint, if given, must be that of the waiting contract.
 func (g *Gateway) Approve(ctx context.Context, id, shownPrint string) error {
 	if w := g.shown.Load().withheld[id]; w.Reason == ReasonInvalid {
 		return fmt.Errorf("%s cannot be used: %s", id, w.Detail)
@@ -113,7 +113,7 @@ func (g *Gateway) Approve(ctx context.Context, id, shownPrint string) error {
 	return nil
 }
 
-// agreedElsewhere takes over what another process that shares the store agreed to, approved, granted or revoked.
+// agreedElsewhere takes over the agreements, approvals and grants that another process changed in the shared store.
 func (g *Gateway) agreedElsewhere() {
 	if changed, err := g.register.load(g.ctx); err != nil || !changed {
 		return // the next change tries again
@@ -121,7 +121,8 @@ func (g *Gateway) agreedElsewhere() {
 	g.look("")
 }
 
-// look acts on what was agreed to, and has a server, or all, list its tools again: they may be others by now.
+// look reconciles the servers with the agreements, and makes one server list its tools again, because they may have
+// changed. If server is empty, all servers do so.
 func (g *Gateway) look(server string) {
 	g.changing.Lock()
 	defer g.changing.Unlock()
@@ -135,7 +136,8 @@ func (g *Gateway) look(server string) {
 	}
 }
 
-// Grant lets the tools that match a pattern be called though they may do harm: an id in which * stands for any characters.
+// Grant allows calls of the tools that match a pattern although they may do harm. A pattern is an id in which * matches
+// any characters.
 func (g *Gateway) Grant(ctx context.Context, pattern string) error {
 	if pattern == "" || len(pattern) > catalog.MaxID {
 		return errors.New("a grant names a tool, or a pattern of tools such as github:*")
@@ -143,7 +145,7 @@ func (g *Gateway) Grant(ctx context.Context, pattern string) error {
 	return g.register.set(ctx, row(grantRow+pattern, map[string]time.Time{"at": g.opts.Now().UTC()}))
 }
 
-// Revoke takes a grant back; false if there is none.
+// Revoke removes a grant. It returns false if there is none.
 func (g *Gateway) Revoke(ctx context.Context, pattern string) (bool, error) {
 	if !slices.Contains(g.register.kept.Load().grants, pattern) {
 		return false, nil
@@ -151,7 +153,7 @@ func (g *Gateway) Revoke(ctx context.Context, pattern string) (bool, error) {
 	return true, g.register.set(ctx, storage.Change{Key: grantRow + pattern})
 }
 
-// Grants are the patterns granted, sorted.
+// Grants returns the granted patterns, sorted.
 func (g *Gateway) Grants() []string {
 	return append([]string{}, g.register.kept.Load().grants...)
 }

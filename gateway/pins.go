@@ -18,15 +18,15 @@ import (
 	"waymark/storage"
 )
 
-// What somebody agreed to is kept in the table of the workspace:
+// The table of the workspace stores the agreements of the operator:
 //
-//	gateway/consent/SERVER   the digest of how it is started or reached
-//	gateway/pin/SERVER:NAME  the fingerprint of a tool, and of another that waits to be approved
-//	gateway/grant/PATTERN    tools that may be called though they may do harm
+//	gateway/consent/SERVER   the digest of its definition
+//	gateway/pin/SERVER:NAME  the approved contract of a tool, and another that waits for approval
+//	gateway/grant/PATTERN    tools that may be called although they may do harm
 //	gateway/offers/SERVER    its prompts and resources, as it last listed them
 //
-// Without a consent nothing is started; without a pin nothing is called. Rows that cannot be read close
-// what they are about.
+// Without a consent a server is not started; without a pin a tool is not called. A consent or pin that cannot be read
+// blocks its server or tool.
 const (
 	rows       = "gateway/"
 	consentRow = rows + "consent/"
@@ -35,21 +35,21 @@ const (
 	offersRow  = rows + "offers/"
 )
 
-// consent is what was agreed to, and whether the tools that came with it are pinned.
+// consent is the agreement to start a server. Pinned means that the tools of its first list are pinned.
 type consent struct {
 	Digest string    `json:"digest"`
 	At     time.Time `json:"at"`
 	Pinned bool      `json:"pinned,omitempty"`
 }
 
-// pin is one tool as its server listed it when it was approved. A tool that only waits has no entry of its own yet.
+// pin is one tool as its server listed it when it was approved. A tool that only waits for approval has no entry yet.
 type pin struct {
 	ID    string          `json:"id"`
-	Entry json.RawMessage `json:"entry,omitempty"` // approved, of its server's tools/list
+	Entry json.RawMessage `json:"entry,omitempty"` // the approved entry of the tools/list
 	At    time.Time       `json:"at"`
 	Waits *waiting        `json:"waiting,omitempty"`
 
-	approved *contract // of the entry; nil without one
+	approved *contract // parsed from the entry; nil without one
 	broken   bool      // the row cannot be read
 }
 
@@ -63,7 +63,7 @@ type waiting struct {
 	contract *contract
 }
 
-// readPin reads a row.
+// readPin decodes a row. A row that cannot be read gives a broken pin.
 func readPin(id string, value []byte) *pin {
 	server, _, _ := catalog.Split(id)
 	p := new(pin)
@@ -81,7 +81,7 @@ func readPin(id string, value []byte) *pin {
 	return p
 }
 
-// withheld is what a pin itself holds back.
+// withheld reports whether the pin itself withholds the tool, and why.
 func (p *pin) withheld() (w Withheld, held bool) {
 	server, _, _ := catalog.Split(p.ID)
 	w = Withheld{ID: p.ID, Server: server, Changed: []string{}, Flags: []string{}}
@@ -108,17 +108,17 @@ func (p *pin) withheld() (w Withheld, held bool) {
 	return w, true
 }
 
-// Why a tool is withheld.
+// Reasons why a tool is withheld.
 const (
-	ReasonNew     = "new"     // its server was agreed to without it, or a key without the scope admin put it
-	ReasonChanged = "changed" // its contract is another than the approved one
+	ReasonNew     = "new"     // not in the list that was agreed to, or stored with a key without the scope admin
+	ReasonChanged = "changed" // its contract differs from the approved one
 	ReasonFlagged = "flagged" // its texts are suspicious
 	ReasonStore   = "store"   // what was approved cannot be read
 	ReasonInvalid = "invalid" // its definition is not usable; approving does not help
 	ReasonGone    = "gone"    // its server does not offer it at the moment
 )
 
-// register is all that was agreed to, in memory and in the table.
+// register holds all agreements, in memory and in the table.
 type register struct {
 	table   storage.Table
 	catalog Catalog // nil: none
@@ -126,18 +126,18 @@ type register struct {
 
 	kept atomic.Pointer[agreements]
 
-	mu     sync.Mutex                     // held by changes, also while they are written; readers load kept
-	listed map[string]catalog.Fingerprint // of each tool, as this process last saw it
+	mu     sync.Mutex                     // held by changes until they are written; readers load kept instead
+	listed map[string]catalog.Fingerprint // of each tool in the last list of this process
 }
 
-// agreements are what the table holds. They are never changed.
+// agreements are the content of the table. They do not change once they are stored in register.kept.
 type agreements struct {
 	rows   map[string][]byte // by key
 	pins   map[string]*pin
 	grants []string // sorted
 }
 
-// take reads one row that was set, or deleted if it has no value.
+// take applies one row that was set, or deleted if value is nil.
 func (a *agreements) take(key string, value []byte) {
 	a.rows[key] = value
 	if value == nil {
@@ -157,7 +157,7 @@ func (a *agreements) take(key string, value []byte) {
 	}
 }
 
-// consent returns what was agreed to about a server; the zero value if nothing was, or nothing that can be read.
+// consent returns the agreement about a server, or the zero value if there is none or it cannot be read.
 func (a *agreements) consent(server string) (c consent) {
 	if json.Unmarshal(a.rows[consentRow+server], &c) != nil {
 		return consent{}
@@ -167,7 +167,7 @@ func (a *agreements) consent(server string) (c consent) {
 
 func (a *agreements) agreed(d *Definition) bool { return a.consent(d.ID).Digest == d.Digest() }
 
-// offers are what a server has besides tools; what cannot be read is listed again at the next start.
+// offers returns the prompts and resources of a server. Those that cannot be read are listed again at the next start.
 func (a *agreements) offers(server string) (o Offers) {
 	_ = json.Unmarshal(a.rows[offersRow+server], &o)
 	return o
@@ -196,13 +196,14 @@ func (r *register) load(ctx context.Context) (changed bool, err error) {
 	return changed, nil
 }
 
-// row sets a row of the table.
+// row returns the change that sets a row of the table.
 func row(key string, v any) storage.Change {
-	value, _ := json.Marshal(v) // texts, times and what was JSON before
+	value, _ := json.Marshal(v) // strings, times and valid JSON: cannot fail
 	return storage.Change{Key: key, Value: value}
 }
 
-// write changes the table, row by row, and then what is in memory. r.mu is held.
+// write applies changes to the table, row by row, and then to the copy in memory. After an error, the copy contains the
+// changes before it. The caller holds r.mu.
 func (r *register) write(ctx context.Context, changes ...storage.Change) error {
 	for i, c := range changes {
 		if err := r.table.Apply(ctx, c); err != nil {
@@ -223,7 +224,8 @@ func (r *register) remember(changes []storage.Change) {
 	r.kept.Store(now)
 }
 
-// approved pins contracts, each in one transaction with the event that puts the tool into the catalog. r.mu is held.
+// approved pins contracts, each in one transaction with the event that puts the tool into the catalog. The caller holds
+// r.mu.
 func (r *register) approved(ctx context.Context, pins []*pin) error {
 	var all []storage.Change
 	tools, byID := make([]catalog.Tool, len(pins)), map[string]storage.Change{}
@@ -241,8 +243,8 @@ func (r *register) approved(ctx context.Context, pins []*pin) error {
 	return nil
 }
 
-// agree notes that a definition may be started. A changed one is a new agreement: what it offers first is
-// pinned anew.
+// agree stores that a definition may be started. A changed definition is a new agreement: the next list counts as a
+// first one, in which tools without a pin are approved.
 func (r *register) agree(ctx context.Context, id, digest string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -252,8 +254,8 @@ func (r *register) agree(ctx context.Context, id, digest string) error {
 	return r.write(ctx, row(consentRow+id, consent{Digest: digest, At: r.now().UTC()}))
 }
 
-// forget drops everything that was agreed to about a server, at once: without its pins, a tool would be new to others.
-// It returns the ids that were pinned.
+// forget deletes all agreements about a server together: to a process that sees a consent without the pins, the tools
+// would be new. It returns the ids that were pinned.
 func (r *register) forget(ctx context.Context, server string) (ids []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -273,15 +275,16 @@ func (r *register) forget(ctx context.Context, server string) (ids []string, err
 	return ids, nil
 }
 
-// errNoConsent: the agreement is to another definition, so that nothing may be approved with this one's list.
+// errNoConsent means that the agreement is for another definition. The list of this one must not approve anything.
 var errNoConsent = errors.New("nobody agreed to start it as it is defined here")
 
-// compare looks at the tools that a server lists and holds them against their pins. What is as it was approved is kept,
-// what is not waits; the first list of a server is approved but for what is suspicious.
+// compare compares the tools that a server lists with their pins. A tool whose contract equals the approved one stays
+// approved; any other waits for approval. The first list of a server is approved except for suspicious tools.
 //
-// Where several processes share the table, their copies of one server may list different contracts. Then only a process
-// that sees a contract change, or sees it first, replaces or clears what waits; to the others it is withheld, whatever
-// they see themselves. If each wrote what it sees, they would overwrite each other forever.
+// If several processes share the table, their copies of one server may list different contracts. Then only a process
+// that sees a contract change, or sees it for the first time, replaces or clears the waiting contract. In the others
+// the tool stays withheld, whatever they see. If each process wrote the contract it sees, they would overwrite each
+// other forever.
 func (r *register) compare(ctx context.Context, d *Definition, tools map[string]*contract, besides Offers) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -342,7 +345,7 @@ func (r *register) compare(ctx context.Context, d *Definition, tools map[string]
 	if agreement.Pinned {
 		return nil
 	}
-	agreement.Pinned = true // last: until then another try approves the rest of the list
+	agreement.Pinned = true // set last: after an earlier error, the next try approves the rest
 	return r.write(ctx, row(consentRow+d.ID, agreement))
 }
 
@@ -350,8 +353,8 @@ func pinned(c *contract, at time.Time) *pin {
 	return &pin{ID: c.tool.ID, Entry: c.entry, At: at.UTC(), approved: c}
 }
 
-// approve takes what waits under an id, if anything does. With a fingerprint it has to be that one: what a person
-// looked at.
+// approve approves the contract that waits under an id, if there is one. A fingerprint, if given, must be that of the
+// waiting contract, so that a person approves only what was shown.
 func (r *register) approve(ctx context.Context, id, print string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -359,7 +362,7 @@ func (r *register) approve(ctx context.Context, id, print string) error {
 	switch {
 	case p == nil:
 		return fmt.Errorf("approve %q: %w", id, ErrUnknown)
-	case p.broken: // the next list pins it as new, to be approved then
+	case p.broken: // the next list stores it as new, to be approved then
 		return r.write(ctx, storage.Change{Key: pinRow + id})
 	case p.Waits == nil:
 		return nil

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Server is how one server does.
+// Server is the status of one server.
 type Server struct {
 	ID        string    `json:"id"`
 	Transport string    `json:"transport"` // stdio, http or sse
 	State     State     `json:"state"`     // starting, ready, idle, waiting, stopped
 	Agreed    bool      `json:"agreed"`    // somebody agreed to start it as it is defined now
 	Since     time.Time `json:"since,omitzero"`
-	Problem   string    `json:"problem,omitempty"` // what went wrong last
+	Problem   string    `json:"problem,omitempty"` // the last error
 	Breaker   string    `json:"breaker"`           // closed, half-open, open
-	Tools     int       `json:"tools"`             // that may be called
+	Tools     int       `json:"tools"`             // number of tools that may be called
 	Withheld  int       `json:"withheld"`
 	Calls     int64     `json:"calls"`
 	Failures  int64     `json:"failures"`
@@ -26,7 +26,7 @@ type Server struct {
 	ByTool []ToolCalls `json:"by_tool"` // tools that were called, by id
 }
 
-// Servers are all that are defined, by id.
+// Servers returns the status of all defined servers, sorted by id.
 func (g *Gateway) Servers() []Server {
 	now, kept := g.shown.Load(), g.register.kept.Load()
 	g.mu.Lock()
@@ -66,15 +66,15 @@ type ToolCalls struct {
 	ID       string  `json:"id"`
 	Calls    int64   `json:"calls"`
 	Failures int64   `json:"failures"`
-	Timed    int     `json:"timed"` // calls behind the percentiles: the newest 256 that the server was asked
+	Timed    int     `json:"timed"` // calls in the percentiles: at most the newest 256 sent to the server
 	P50      float64 `json:"p50_ms,omitempty"`
 	P95      float64 `json:"p95_ms,omitempty"`
 }
 
-// mostDurations are kept of one tool.
+// mostDurations is the number of durations that are kept for one tool.
 const mostDurations = 256
 
-// tally counts the calls of one server by its tools: those that were approved, so they are not many.
+// tally counts the calls of one server by tool. Only approved tools are called, so there are few entries.
 type tally struct {
 	mu sync.Mutex
 	by map[string]*toolTally
@@ -86,7 +86,7 @@ type toolTally struct {
 	newest []time.Duration // oldest first
 }
 
-// count adds a call; timed if the server was asked and the caller waited.
+// count adds a call. timed means that the call was sent to the server and that the caller waited for the answer.
 func (t *tally) count(id string, failed, timed bool, took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -109,7 +109,7 @@ func (t *tally) count(id string, failed, timed bool, took time.Duration) {
 	}
 }
 
-// into fills in the calls of a server: by tool, with the nearest ranks of their durations, and in sum.
+// into fills in the calls of a server: by tool, with nearest-rank percentiles of the durations, and in total.
 func (t *tally) into(s *Server) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -129,7 +129,7 @@ func (t *tally) into(s *Server) {
 	}
 }
 
-// milliseconds is a duration in ms, rounded to a microsecond.
+// milliseconds returns a duration in ms, rounded to a microsecond.
 func milliseconds(d time.Duration) float64 {
 	return float64(d.Round(time.Microsecond).Microseconds()) / 1000
 }

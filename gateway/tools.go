@@ -24,21 +24,21 @@ import (
 
 // contract is a tool as its server lists it.
 type contract struct {
-	tool  catalog.Tool // as it enters a catalog: texts cleaned and cut
+	tool  catalog.Tool // as stored in a catalog: texts are cleaned and cut
 	print catalog.Fingerprint
-	parts map[string][]byte // of the fingerprint, for "what changed"
-	wrong string            // why it cannot be used at all
+	parts map[string][]byte // input of the fingerprint, kept to report changes
+	wrong string            // why it cannot be used; empty if it can
 
-	entry   json.RawMessage // as it stands in the list
+	entry   json.RawMessage // the original entry of the list
 	members members
 
 	compiled  sync.Once
-	input     *run.Validator // nil: anything goes
+	input     *run.Validator // nil: accepts any arguments
 	output    *run.Validator
 	outputErr error
 }
 
-// schemas compiles what arguments and results are checked with, before the first call.
+// schemas compiles the validators of arguments and results once, before the first call.
 func (c *contract) schemas() {
 	c.compiled.Do(func() {
 		c.input, _ = run.NewValidator(c.tool.InputSchema)
@@ -46,16 +46,18 @@ func (c *contract) schemas() {
 	})
 }
 
-// mostEntry is the most bytes of an entry.
+// mostEntry is the maximum size of an entry in bytes.
 const mostEntry = 256 << 10
 
-// members are what else an entry or a result has: icons, _meta, and what a later revision may bring. They pass through.
+// members are the JSON members of an entry or a result that the gateway does not interpret: icons, _meta, and members
+// of later revisions. They are passed on unchanged.
 type members map[string]json.RawMessage
 
-// mostMembers is how many bytes of members are passed on.
+// mostMembers is the maximum size of members in bytes. Larger ones are dropped as a whole.
 const mostMembers = 8 << 10
 
-// membersOf are the members of an object but for those that are known.
+// membersOf returns the members of an object except the known ones and those that are null. It returns nil if there are
+// none, or more than mostMembers bytes of them.
 func membersOf(object json.RawMessage, known ...string) (m members) {
 	if json.Unmarshal(object, &m) != nil {
 		return nil
@@ -73,8 +75,8 @@ func membersOf(object json.RawMessage, known ...string) (m members) {
 	return m
 }
 
-// listed is the wire form. Names are read with their case, and none twice, so that no two readers of one
-// definition can see two tools in it.
+// listed is the wire form of a tool. Names of members are case-sensitive and must not occur twice, so that two parsers
+// of one definition cannot read two different tools.
 type listed struct {
 	Name         string         `json:"name"`
 	Title        string         `json:"title"`
@@ -92,17 +94,17 @@ type hints struct {
 	OpenWorld   *bool  `json:"openWorldHint,omitempty"`
 }
 
-// toolName is what the protocol allows a tool to be called.
+// toolName matches the names that the protocol allows for a tool.
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 
-// read takes one entry of a tools/list. Text checks that need the other servers come later.
+// read parses one entry of a tools/list. Checks of texts that need the other servers come later.
 func read(server string, entry json.RawMessage) *contract {
 	var l listed
 	var h hints
 	o := &contract{entry: entry, members: membersOf(entry, partNames...)}
 	if err := jsonv2.Unmarshal(entry, &l); err != nil {
 		o.wrong = "its definition cannot be read: " + catalog.Cut(err.Error(), 200)
-		_ = json.Unmarshal(entry, &struct{ Name *string }{&l.Name}) // to call it something
+		_ = json.Unmarshal(entry, &struct{ Name *string }{&l.Name}) // so that it can be reported by name
 	} else if len(l.Annotations) > 0 {
 		if err := jsonv2.Unmarshal(l.Annotations, &h); err != nil {
 			o.wrong = "its annotations cannot be read: " + catalog.Cut(err.Error(), 200)
@@ -140,7 +142,8 @@ func read(server string, entry json.RawMessage) *contract {
 	return o
 }
 
-// fingerprint digests the parts of a contract. Lengths keep neighbouring parts from running together.
+// fingerprint hashes the parts of a contract. Each part is preceded by its length, so that no text can move from one
+// part to the next.
 func fingerprint(parts map[string][]byte) catalog.Fingerprint {
 	var b bytes.Buffer
 	for _, name := range partNames {
@@ -151,8 +154,8 @@ func fingerprint(parts map[string][]byte) catalog.Fingerprint {
 
 var partNames = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations"}
 
-// look returns what is suspicious about a tool beside the tools it came with and those of other servers: what a person
-// should look at before it is used.
+// look returns the reasons why a tool is suspicious, compared with the other tools of its server and with those of
+// other servers. A person has to review such a tool before it is used.
 func (c *contract) look(known *catalog.Inspector) (flags []string) {
 	if c.wrong != "" {
 		return nil
@@ -177,7 +180,7 @@ func (c *contract) look(known *catalog.Inspector) (flags []string) {
 // Limits of one list.
 const mostPages, mostTools = 64, 512
 
-// list reads all tools and hands them on.
+// list reads all tools and passes them to u.fresh, together with the prompts and resources.
 func (u *upstream) list(ctx context.Context, l *link) error {
 	ctx, cancel := context.WithTimeout(ctx, u.opts.ListTimeout)
 	defer cancel()
@@ -189,7 +192,7 @@ func (u *upstream) list(ctx context.Context, l *link) error {
 	tools := map[string]*contract{}
 	for _, entry := range entries {
 		c := read(u.def.ID, entry)
-		if tools[c.tool.ID] != nil { // under a name of its own: it cannot be used
+		if tools[c.tool.ID] != nil { // kept under a separate name, as unusable
 			c.wrong = c.tool.Name + " is listed twice; the first counts"
 			c.tool.Name = fmt.Sprintf("listed-again-%x", sha256.Sum256([]byte(c.tool.Name)))[:25]
 			c.tool.ID = catalog.ID(c.tool.Server, c.tool.Name)
@@ -201,11 +204,11 @@ func (u *upstream) list(ctx context.Context, l *link) error {
 	return u.fresh(ctx, u, tools, u.offers(ctx, l))
 }
 
-// errEndless: a list that is not read to its end.
+// errEndless means that a list was not read to its end: it is too long or repeats a page.
 var errEndless = errors.New("the list does not end")
 
-// pages reads a list of a server page by page, as long as there is room for the items and their bytes. With an error it
-// returns what it has read.
+// pages reads a list of a server page by page, as long as room returns true for the number of items and their bytes.
+// With an error it also returns the items read before.
 func (l *link) pages(ctx context.Context, list string, room func(items, bytes int) bool) (all []json.RawMessage, err error) {
 	size := 0
 	for cursor, n := "", 0; n < mostPages; n++ {
@@ -228,7 +231,7 @@ func (l *link) pages(ctx context.Context, list string, room func(items, bytes in
 			all = append(all, item)
 		}
 		next := ""
-		_ = json.Unmarshal(answer["nextCursor"], &next) // what is no text is no cursor
+		_ = json.Unmarshal(answer["nextCursor"], &next) // a cursor that is not a string counts as none
 		switch next {
 		case "":
 			return all, nil
@@ -240,15 +243,15 @@ func (l *link) pages(ctx context.Context, list string, room func(items, bytes in
 	return all, fmt.Errorf("%w: more than %d pages", errEndless, mostPages)
 }
 
-// PartChange is what is different in one part of a contract, with some of what stands around it, quoted so that
-// nothing hides in it.
+// PartChange is the difference in one part of a contract, with some of the text around it. The texts are quoted so that
+// no character in them is hidden.
 type PartChange struct {
 	Part string `json:"part"`
 	Was  string `json:"was"`
 	Now  string `json:"now"`
 }
 
-// changes says what is different between the parts of two contracts.
+// changes returns the differences between the parts of two contracts.
 func changes(was, now map[string][]byte) (all []PartChange) {
 	for _, part := range partNames {
 		if a, b := string(was[part]), string(now[part]); a != b {
@@ -260,7 +263,7 @@ func changes(was, now map[string][]byte) (all []PartChange) {
 	return all
 }
 
-// Changes says what is different between two contracts.
+// Changes returns the differences between two contracts.
 func Changes(was, now *catalog.Tool) []PartChange { return changes(partsOf(was), partsOf(now)) }
 
 func partsOf(t *catalog.Tool) map[string][]byte {
@@ -275,11 +278,11 @@ func partsOf(t *catalog.Tool) map[string][]byte {
 	}
 }
 
-// What is shown of a difference: the bytes around it, and of it.
+// Limits of a shown difference in bytes: the text on each side of it, and its length including that text.
 const aroundChange, ofChange = 40, 600
 
-// difference is the part of two texts that is not the same, quoted. Texts that look alike are quoted down to the
-// letter.
+// difference returns the parts in which two texts differ, quoted. If the texts look alike, all non-ASCII characters are
+// escaped, which makes the difference visible.
 func difference(was, now string) (string, string) {
 	head := 0
 	for head < min(len(was), len(now)) && was[head] == now[head] {
@@ -304,7 +307,7 @@ func difference(was, now string) (string, string) {
 			after = fmt.Sprintf("… (%d bytes)", to-from)
 			to = from + ofChange
 		}
-		shown := strings.ToValidUTF8(s[from:to], "") // a letter that was cut
+		shown := strings.ToValidUTF8(s[from:to], "") // drops a character that was cut
 		switch {
 		case alike:
 			shown = strconv.QuoteToASCII(shown)

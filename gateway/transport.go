@@ -23,28 +23,28 @@ import (
 	"waymark/internal/redact"
 )
 
-// All bytes of a server pass here before the SDK reads them, for two reasons. The SDK ends a session at the first message
-// that it cannot decode, and real servers send such messages: here only the faulty line, message or call pays. And the SDK
-// decodes results into Go values, which loses digits and unknown members: it gets an empty result instead, whose _meta
-// holds the bytes of the real one.
+// All bytes from a server pass through this file before the SDK reads them, for two reasons. First, the SDK ends a
+// session at the first message that it cannot decode, and real servers send such messages; here only the faulty line,
+// message or call fails. Second, the SDK decodes results into Go values, which loses digits and unknown members;
+// therefore it receives an empty result whose _meta holds the bytes of the original.
 //
 //	child ── lines ──▶ frames ─┐
-//	HTTP ── events ──▶ events ─┼─ mended messages ─▶ SDK ─▶ rawOf
+//	HTTP ── events ──▶ events ─┼─ repaired messages ─▶ SDK ─▶ rawOf
 //	HTTP ── bodies ──▶ wire ───┘
 //
 //	a line that is no message                    dropped
-//	a batch                                      taken apart
+//	a batch                                      split into its messages
 //	"error": "bad" in an answer                  {"code": -32603, "message": "bad"}: the call fails
-//	"capabilities": {"tools": []} of a server    {"tools": {}}: PHP writes an empty object so
+//	"capabilities": {"tools": []} of a server    {"tools": {}}: PHP encodes an empty object as a list
 //	a message longer than the limit              an error of its call
 //	an HTTP answer that is no message            an error of its call
 
-// rawMember of _meta holds a result as the server wrote it.
+// rawMember is the member of _meta that holds the original bytes of a result.
 const rawMember = "io.waymark/raw"
 
 var errNoAnswer = errors.New("the server answered nothing")
 
-// rawOf is the result of a request of the SDK as the server wrote it.
+// rawOf returns the original bytes of the result of an SDK request.
 func rawOf[R mcp.Result](result R, err error) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
@@ -56,7 +56,8 @@ func rawOf[R mcp.Result](result R, err error) (json.RawMessage, error) {
 	return json.RawMessage(text), nil
 }
 
-// sealed is the result that the SDK gets. It reads tools for their x-mcp-header.
+// sealed returns the result that is passed to the SDK. It contains the tools of a list, because the SDK reads their
+// x-mcp-header.
 func sealed(result json.RawMessage) json.RawMessage {
 	seal := map[string]any{"_meta": map[string]string{rawMember: string(result)}, "content": []any{}}
 	var list struct{ Tools []*mcp.Tool }
@@ -66,15 +67,15 @@ func sealed(result json.RawMessage) json.RawMessage {
 	return encoded(seal)
 }
 
-// message is one message of a server.
+// message is one message from a server.
 type message struct {
 	raw   []byte
-	id    json.RawMessage // nil of a notification
-	asked bool            // a request or notification of the server
-	error bool            // an answer that is no result
+	id    json.RawMessage // nil for a notification
+	asked bool            // a request or notification from the server
+	error bool            // an error response
 }
 
-// mended returns the messages in a text.
+// mended returns the messages in a text, which may be a batch, repaired where necessary. It drops invalid messages.
 func mended(text []byte) (all []message) {
 	text = bytes.TrimSpace(text)
 	batch := []json.RawMessage{text}
@@ -132,7 +133,8 @@ func mendedOne(text []byte) (m message, ok bool) {
 	return m, true
 }
 
-// mendedOpening is the result of a request that opens a session, or what the SDK can read of it; false for another.
+// mendedOpening returns the result of a request that opens a session, reduced if necessary to the parts that the SDK
+// can decode. It returns false for any other result.
 func mendedOpening(result json.RawMessage) (json.RawMessage, bool) {
 	var f, can map[string]json.RawMessage
 	if !bytes.Contains(result, []byte(`"capabilities"`)) || json.Unmarshal(result, &f) != nil || f["capabilities"] == nil ||
@@ -142,7 +144,7 @@ func mendedOpening(result json.RawMessage) (json.RawMessage, bool) {
 	if f["protocolVersion"] == nil || json.Unmarshal(result, new(mcp.InitializeResult)) == nil {
 		return result, true
 	}
-	_ = json.Unmarshal(f["capabilities"], &can) // a list has none
+	_ = json.Unmarshal(f["capabilities"], &can) // a list contains no capabilities
 	for name, value := range can {
 		if can[name] = json.RawMessage("{}"); isNull(value) || string(value) == "false" {
 			delete(can, name)
@@ -154,18 +156,18 @@ func mendedOpening(result json.RawMessage) (json.RawMessage, bool) {
 	return encoded(map[string]any{"protocolVersion": version, "capabilities": can, "serverInfo": map[string]string{"name": server.Name, "version": ""}}), true
 }
 
-// Codes of our own errors; servers use codes from -32768 on.
+// Codes of the errors that Waymark creates. Servers use codes from -32768 upwards.
 const (
 	codeTooLong  = -33001
 	codeGone     = -33002 // the server does not know the session any more
-	codeNoAnswer = -34000 // less the status of the HTTP answer
+	codeNoAnswer = -34000 // minus the status of the HTTP answer
 )
 
 func errorOf(code int, text string) json.RawMessage {
 	return encoded(jsonrpc.Error{Code: int64(code), Message: catalog.Cut(redact.Text(text), messageBytes)})
 }
 
-// failureFor is an answer to a request that says what went wrong.
+// failureFor returns an error response to a request.
 func failureFor(id json.RawMessage, code int, text string) []byte {
 	return encoded(map[string]any{"jsonrpc": "2.0", "id": id, "error": errorOf(code, text)})
 }
@@ -174,7 +176,7 @@ func tooLong(id json.RawMessage, limit int) []byte {
 	return failureFor(id, codeTooLong, fmt.Sprintf("the answer is longer than %d bytes", limit))
 }
 
-// wordsOf is what an error says in words: its message, or the whole of it.
+// wordsOf returns the text of an error: its message, or the whole value if it has none.
 func wordsOf(v []byte) string {
 	var text string
 	var o struct {
@@ -192,28 +194,29 @@ func wordsOf(v []byte) string {
 	return string(v)
 }
 
-// frames reads the lines of a child. What comes beyond the pace of a busy server makes its sender wait, and the other
-// servers keep the processor.
+// frames reads the lines of a child. It limits the rate of bytes: a child that sends too fast has to wait, so that the
+// other servers get processor time.
 type frames struct {
 	io.Closer
 	read    *bufio.Reader
 	limit   int
-	rest    []byte        // of the line being passed on
-	traffic *rate.Limiter // of its bytes
-	tooLong atomic.Bool   // a message too long for an answer in its place ended the session
+	rest    []byte        // unread rest of the current line
+	traffic *rate.Limiter // limits the rate of its bytes
+	tooLong atomic.Bool   // an overlong message without a known id ended the session
 }
 
 const (
 	trafficASecond = 128 << 20 // bytes
-	lineCost       = 16 << 10  // bytes that a line counts for at least: 8,192 small ones a second pass unhindered
-	keptOfLong     = 4 << 10   // bytes kept of the head of a line that is too long, and of its end
-	endless        = 256       // a line of so many times the limit has no end
+	lineCost       = 16 << 10  // least bytes that a line counts as: 8,192 short lines a second are not delayed
+	keptOfLong     = 4 << 10   // bytes kept of the head and of the end of an overlong line
+	endless        = 256       // a line of this many times the limit counts as endless
 )
 
-// errTooLong ends a session whose overlong message cannot be told to belong to any call.
+// errTooLong ends a session because an overlong message cannot be assigned to a call.
 var errTooLong = errors.New("a message longer than the limit")
 
-// Where the id of a message stands of which only the head or the end is known: inside of results anything may stand.
+// Patterns for the id of a message of which only the head or the end is known. They match at the outermost level only,
+// because the inside of a result can contain any text.
 var idInHead = regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+|"[^"\\]*")\s*,`)
 var idAtEnd = regexp.MustCompile(`,\s*"id"\s*:\s*(\d+|"[^"\\]*")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
 
@@ -245,7 +248,7 @@ func (f *frames) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// line reads a line. Of one that is too long it gives the head, and the end.
+// line reads a line. For an overlong line it returns the head and the end; otherwise end is nil.
 func (f *frames) line() (line, end []byte, err error) {
 	for size := 0; ; {
 		part, err := f.read.ReadSlice('\n')
@@ -258,7 +261,7 @@ func (f *frames) line() (line, end []byte, err error) {
 		default:
 			if end == nil {
 				line = append(line, part...)
-				line = bytes.Clone(line[:min(len(line), keptOfLong)]) // lets the rest go
+				line = bytes.Clone(line[:min(len(line), keptOfLong)]) // releases the rest
 			}
 			end = append(end, part...)
 			end = bytes.Clone(end[max(0, len(end)-keptOfLong):])
@@ -269,14 +272,14 @@ func (f *frames) line() (line, end []byte, err error) {
 	}
 }
 
-// wire is what requests to a server over HTTP go through: its headers, a limit on each answer. An answer to a call that is
-// no message becomes an error of that call.
+// wire sends the requests to a server over HTTP. It adds the headers of the definition and limits the size of each
+// answer. If the answer to a call is not a message, it becomes an error of that call.
 type wire struct {
 	next    http.RoundTripper
 	headers map[string]string
 	limit   int
-	sse     bool // the transport of 2024: answers come in one stream of their own
-	login   bool // the session answers what asks for one
+	sse     bool // the HTTP+SSE transport of 2024: all answers come in one separate stream
+	login   bool // the session handles answers that ask for a login (401, 403)
 }
 
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -327,7 +330,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// answer is the one message that answers a call, of the body of an HTTP answer.
+// answer returns the message in the body of an HTTP answer that answers a call, or an error response if there is none.
 func (w *wire) answer(resp *http.Response, id json.RawMessage, body []byte, session bool) []byte {
 	status := resp.StatusCode
 	gone := session && (status == http.StatusNotFound || status == http.StatusBadRequest && bytes.Contains(bytes.ToLower(body), []byte("session")))
@@ -350,11 +353,11 @@ func (w *wire) answer(resp *http.Response, id json.RawMessage, body []byte, sess
 	return failureFor(id, code, text)
 }
 
-// ofServer are the statuses that say something of the server, whatever message comes with them.
+// ofServer are the statuses that concern the whole server, whatever message comes with them.
 var ofServer = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}
 
-// events is a stream of events whose messages are mended. At one that is too long it ends, with an error of the call that
-// it should answer.
+// events is an event stream whose messages are repaired. An overlong event ends the stream with an error of the call
+// that the stream answers.
 type events struct {
 	io.Closer
 	all   *bufio.Scanner
@@ -397,7 +400,7 @@ func (e *events) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// mend adds an event to what is read.
+// mend repairs the messages of an event and appends it to the bytes that Read returns.
 func (e *events) mend(event []byte) {
 	var head, data []byte
 	kind := "message"

@@ -29,12 +29,12 @@ type State string
 const (
 	Starting State = "starting"
 	Ready    State = "ready"
-	Waiting  State = "waiting" // it broke, and is started again after a while
-	Idle     State = "idle"    // no call needs it: the next one starts it
+	Waiting  State = "waiting" // it failed, and is restarted after a delay
+	Idle     State = "idle"    // not running, as no call needs it; the next call starts it
 	Stopped  State = "stopped"
 )
 
-// upstream is one server under care. One goroutine owns its life; calls come in from everywhere.
+// upstream manages one server. One goroutine controls its life cycle; calls may come from any goroutine.
 //
 //	   ┌──────────────── broke: wait 0.5 s, 1 s, 2 s … 60 s ◀──────────────┐
 //	   ▼                                                                   │
@@ -42,34 +42,34 @@ const (
 //	   ▲                                          ├─ does not answer ─▶ end ┘
 //	   └──── a call ◀──── idle ◀──────────────────┴─ no call for a while
 //
-// A server whose tools are all pinned begins idle: its tools are known from its pins.
+// A server whose tools are all pinned starts in the state idle: its tools are known from the pins.
 type upstream struct {
 	def     Definition
 	opts    Options
 	log     *slog.Logger
 	breaker endpoint.Circuit
-	slots   *semaphore.Weighted // one taken by each call
-	stir    chan struct{}       // the tools may have changed, or a call needs an idle server
+	slots   *semaphore.Weighted // each call takes one
+	stir    chan struct{}       // signals that the tools may have changed, or that a call needs the idle server
 	fresh   func(context.Context, *upstream, map[string]*contract, Offers) error
 	cancel  context.CancelFunc
-	done    chan struct{} // closed when it is gone
-	way     int           // of ways, that worked last
-	starts  atomic.Int64  // since the program was started
+	done    chan struct{} // closed when the server has ended
+	way     int           // index into ways of the one that worked last
+	starts  atomic.Int64  // number of starts since the program began
 	tally   tally
 
-	listed map[string]*contract // as it last listed them; nil: not yet. The gateway's lock is held for it
+	listed map[string]*contract // tools of its last list; nil: not listed yet. Guarded by Gateway.mu
 
 	mu      sync.Mutex
 	state   State
 	since   time.Time
-	last    string        // what went wrong last
-	link    *link         // nil unless it is ready
+	last    string        // the last error
+	link    *link         // nil unless the state is Ready
 	changed chan struct{} // closed at the next change of state
 	running int           // calls that use the connection, or wait for it
-	used    time.Time     // when the last of them ended
+	used    time.Time     // when the last of them ended, or set changed the state
 }
 
-// link is a connection that stands.
+// link is an open connection to a server.
 type link struct {
 	session  *mcp.ClientSession
 	child    *child      // nil over HTTP
@@ -77,13 +77,13 @@ type link struct {
 	refused  atomic.Bool // the last answer over HTTP was 401
 	progress listeners
 
-	ctx      context.Context // ends with the connection; its cause is why
+	ctx      context.Context // canceled when the connection ends; its cause is the reason
 	breakOff context.CancelCauseFunc
-	leave    func()        // ends what the session leaves open
+	leave    func()        // releases the resources that the session leaves open
 	done     chan struct{} // closed when the session has ended
 }
 
-// wait returns when the session has ended, and says why unless somebody did before.
+// wait returns when the session has ended. It cancels l.ctx with the reason, unless a reason was set before.
 func (l *link) wait() {
 	defer close(l.done)
 	err := l.session.Wait()
@@ -98,7 +98,7 @@ func (l *link) wait() {
 	l.breakOff(err)
 }
 
-// story is what happened to a connection that ended, or is about to.
+// story returns the reason why the connection ended. If it has not ended yet, story waits for up to one second.
 func (l *link) story() string {
 	if l.ctx.Err() == nil {
 		bounded.Wait(l.ctx, time.Second)
@@ -124,14 +124,14 @@ func newUpstream(d Definition, o Options, fresh func(context.Context, *upstream,
 	}
 }
 
-// turn changes the state. u.mu is held.
+// turn changes the state and notifies the waiters of changed. The caller holds u.mu.
 func (u *upstream) turn(s State, l *link) {
 	u.state, u.link, u.since = s, l, u.opts.Now()
 	close(u.changed)
 	u.changed = make(chan struct{})
 }
 
-// set changes the state; last is what went wrong, if anything did.
+// set changes the state. last is the error that occurred; empty keeps the previous one.
 func (u *upstream) set(s State, l *link, last string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -145,8 +145,8 @@ func (u *upstream) now() (State, time.Time, string) {
 	return u.state, u.since, u.last
 }
 
-// await returns true as soon as done, which is asked at each change of the state with u.mu held, says so; false if ctx
-// ends before.
+// await returns true as soon as done returns true, or false if ctx ends before. done is called at the start and after
+// each change of the state, with u.mu held.
 func (u *upstream) await(ctx context.Context, done func() bool) bool {
 	for {
 		u.mu.Lock()
@@ -163,7 +163,8 @@ func (u *upstream) await(ctx context.Context, done func() bool) bool {
 	}
 }
 
-// rest makes the server idle if no call has used it for long enough. Otherwise it returns how long that may still take.
+// rest makes the server idle and returns 0 if no call has used it for IdleStop. Otherwise it returns the time until the
+// next check.
 func (u *upstream) rest() (left time.Duration) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -178,8 +179,8 @@ func (u *upstream) rest() (left time.Duration) {
 	return 0
 }
 
-// run keeps the server going until ctx ends. An idle one waits until a call needs it, or what was approved of its tools
-// has changed.
+// run keeps the server running, with restarts, until ctx ends. An idle server waits until a call needs it or the
+// approvals of its tools have changed.
 func (u *upstream) run(ctx context.Context) {
 	defer u.set(Stopped, nil, "")
 	wait := backoff.NewExponentialBackOff()
@@ -202,7 +203,7 @@ func (u *upstream) run(ctx context.Context) {
 			wait.Reset()
 			continue
 		case u.opts.Now().Sub(began) > u.opts.LongestWait:
-			wait.Reset() // it ran for a while: this is no series of failures
+			wait.Reset() // it ran for a while, so a new series of failures begins
 		}
 		again := wait.NextBackOff()
 		u.set(Waiting, nil, why.Error())
@@ -211,10 +212,11 @@ func (u *upstream) run(ctx context.Context) {
 	}
 }
 
-// errLostSession: the server does not know the session any more, and is reached anew at once.
+// errLostSession means that the server no longer knows the session. The connection is opened again without a delay.
 var errLostSession = errors.New("the server does not know the session any more")
 
-// live is one life of the server, from its start to its end. It returns why it ended; nil if it is idle.
+// live runs the server once, from its start to its end. It returns the reason for the end; nil if the server became
+// idle.
 func (u *upstream) live(ctx context.Context) error {
 	u.starts.Add(1)
 	starting, cancel := context.WithTimeout(ctx, u.opts.StartTimeout)
@@ -253,7 +255,7 @@ func (u *upstream) live(ctx context.Context) error {
 			continue
 		case <-poll.C:
 		case <-u.stir:
-			// Changes come in swarms; one look after the swarm is enough, and one every so often.
+			// Notices of changes come in bursts: the tools are listed once per Settle while a burst lasts.
 			if settled == nil {
 				settled = time.After(u.opts.Settle)
 			}
@@ -284,15 +286,15 @@ func drain(c chan struct{}) {
 	}
 }
 
-// ways are tried one after the other, and the one that worked first of all the next time: the newest revision of the
-// protocol, the one before, which is the last that all servers know, and the transport of 2024, since configurations often
-// name none.
+// ways are the protocol variants in the order in which connect tries them: the newest revision; the revision before it,
+// the last one that all servers support; and the HTTP+SSE transport of 2024, as configurations often name no transport.
+// The next connection begins with the variant that worked last.
 var ways = []struct {
 	revision string
 	sse      bool
 }{{"", false}, {lastWithHandshake, false}, {lastWithHandshake, true}}
 
-// connect starts or reaches the server and shakes hands.
+// connect starts or reaches the server and performs the handshake.
 func (u *upstream) connect(ctx context.Context) (l *link, err error) {
 	def, err := u.def.expanded(os.LookupEnv)
 	if err != nil {
@@ -328,16 +330,16 @@ func (u *upstream) connect(ctx context.Context) (l *link, err error) {
 	return nil, first
 }
 
-// lastWithHandshake is the last revision that begins with a handshake.
+// lastWithHandshake is the last protocol revision that begins with a handshake.
 const lastWithHandshake = "2025-11-25"
 
-// ownName is what Waymark calls itself in a handshake.
+// ownName is the name of Waymark in a handshake.
 const ownName = "waymark"
 
-// errItself: the tools of a Waymark would be asked by their own answers.
+// errItself rejects a connection to a Waymark server, whose answers can in turn depend on this gateway.
 var errItself = errors.New("the server is Waymark: a gateway does not connect to one, least of all to itself")
 
-// errNoStart: there is nothing to shake hands with.
+// errNoStart means that the program of the server could not be started, so no handshake is possible.
 var errNoStart = errors.New("the program cannot be run")
 
 func (u *upstream) shake(ctx context.Context, def Definition, revision string) (*link, error) {
@@ -346,7 +348,7 @@ func (u *upstream) shake(ctx context.Context, def Definition, revision string) (
 	l.ctx, l.breakOff = context.WithCancelCause(context.Background())
 	client := mcp.NewClient(&mcp.Implementation{Name: ownName, Title: "Waymark", Version: u.opts.Version}, &mcp.ClientOptions{
 		Logger:         slog.New(slog.DiscardHandler),
-		Capabilities:   &mcp.ClientCapabilities{}, // what a host can do comes with its calls
+		Capabilities:   &mcp.ClientCapabilities{}, // the host's capabilities are sent with its calls
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 
 		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { changed() },
@@ -359,7 +361,7 @@ func (u *upstream) shake(ctx context.Context, def Definition, revision string) (
 		return nil, err
 	}
 	opening, opened := ctx, func() bool { return true }
-	if def.SSE { // its stream lasts as long as the connection
+	if def.SSE { // its stream must outlive ctx and last as long as the connection
 		var end context.CancelFunc
 		opening, end = context.WithCancel(context.WithoutCancel(ctx))
 		opened = context.AfterFunc(ctx, end)
@@ -387,9 +389,9 @@ func (u *upstream) shake(ctx context.Context, def Definition, revision string) (
 	return l, nil
 }
 
-// transport is the way to the server. Over pipes it starts it.
+// transport returns the MCP transport to the server. For a command, it starts the process.
 func (u *upstream) transport(def Definition, l *link) (mcp.Transport, error) {
-	longest := 4*u.opts.Limits.MaxAnswer + 4<<10 // what is sealed grows
+	longest := 4*u.opts.Limits.MaxAnswer + 4<<10 // a sealed result is longer than the original
 	if def.URL != "" {
 		next := def.reach(u.opts.StartTimeout)
 		l.leave = next.CloseIdleConnections
@@ -414,9 +416,10 @@ func (u *upstream) transport(def Definition, l *link) (mcp.Transport, error) {
 	return &mcp.IOTransport{Reader: l.frames, Writer: c.stdin, MaxLineLength: longest}, nil
 }
 
-// close ends a connection. A child that does not answer is not asked.
+// close ends a connection. It ends a child before the session, so it does not wait for an unresponsive child to answer.
+// With hurry, the child is killed at once.
 func (u *upstream) close(l *link, hurry bool) {
-	l.breakOff(errors.New("waymark is stopping it")) // ends the calls under way; a reason given before stands
+	l.breakOff(errors.New("waymark is stopping it")) // cancels the calls in progress; an earlier reason is kept
 	if l.child != nil {
 		l.child.end(hurry)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// firstFailure is the first node of a scope, in order, that failed and may not, nil if there is none.
+// firstFailure returns the first node of a scope, in order, that failed without on_error; nil if there is none.
 func (p *Plan) firstFailure(nodes []Node, scope int) *Node {
 	for _, i := range p.scopes[scope].order {
 		if n := &nodes[i]; n.State == NodeFailed && p.nodes[i].task.OnError == "" {
@@ -25,7 +25,7 @@ func (r *Run) settled(nodes []int) bool {
 // settledScope reports whether every node of a scope is settled.
 func (r *Run) settledScope(scope int) bool { return r.settled(r.plan.scopes[scope].nodes) }
 
-// outputOf is what a scope gives back.
+// outputOf returns the output of a scope: its output value, or else the results of its last nodes.
 func (r *Run) outputOf(scope int) (json.RawMessage, error) {
 	s := &r.plan.scopes[scope]
 	if s.output != nil {
@@ -47,7 +47,7 @@ func (r *Run) outputOf(scope int) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// advance settles what can be settled without a call, and begins the calls that may begin.
+// advance settles the nodes that need no call, and begins the calls that are ready.
 func (r *Run) advance() {
 	if r.canceling || r.stopping || r.broken != nil {
 		return
@@ -123,8 +123,9 @@ func (r *Run) begin(i int) bool {
 	return true
 }
 
-// after adds the ids of the calls that a node comes after: of a capability those it ends with, and of a node
-// that begins one those that the capability comes after. What was skipped hands on what it came after.
+// after appends the ids of the calls that a node comes after. For a capability as predecessor, these are its last
+// calls. For a first node of a capability, they are the calls that the capability comes after. A skipped node or a
+// script is replaced by its own predecessors.
 func (r *Run) after(i int, ids []string) []string {
 	n := &r.plan.nodes[i]
 	if owner := r.plan.scopes[n.scope].owner; len(n.deps) == 0 && owner >= 0 {
@@ -151,7 +152,7 @@ func (r *Run) calledIn(i int, ids []string) []string {
 	return append(ids, r.plan.nodes[i].path)
 }
 
-// arguments computes those of a node; ok is false if it is settled instead.
+// arguments computes the arguments of a node. ok is false if the node was settled instead.
 func (r *Run) arguments(i int) (_ json.RawMessage, ok bool) {
 	n := &r.plan.nodes[i]
 	tree := map[string]any{}
@@ -214,7 +215,7 @@ func (r *Run) fail(i int, kind Failure, why string) {
 	r.passOver(i)
 }
 
-// passOver says of what is in a capability that was not opened that it is not run.
+// passOver marks the nodes within a capability that was not opened as not run.
 func (r *Run) passOver(i int) {
 	if n := &r.plan.nodes[i]; n.inner >= 0 && r.params[n.inner] == nil {
 		for _, j := range r.plan.scopes[n.inner].nodes {
@@ -224,7 +225,7 @@ func (r *Run) passOver(i int) {
 	}
 }
 
-// close ends a capability whose tasks are settled.
+// close settles a capability whose tasks are settled.
 func (r *Run) close(i, scope int) {
 	s := &r.status.Nodes[i]
 	s.DurationMS = r.opts.Now().Sub(s.StartedAt).Milliseconds()
@@ -240,7 +241,7 @@ func (r *Run) close(i, scope int) {
 	s.State, s.Result = NodeDone, out
 }
 
-// scopeView is what the values of a scope can refer to.
+// scopeView resolves the references of the values in a scope.
 type scopeView struct {
 	r     *Run
 	scope int

@@ -17,11 +17,11 @@ const (
 	kindTool       = "tool"
 	KindCapability = "capability" // a stored DAG
 	kindScript     = "script"
-	KindHost       = "host" // a built-in tool of the host, which is stepped over
+	KindHost       = "host" // a built-in tool of the host, which a run skips
 )
 
-// Plan is a checked DAG: what would be done, in which order, and what of it needs a person's word. The
-// nodes of a stored capability stand within its node: outer/inner.
+// Plan is a checked DAG: which nodes run, in which order, and which of them need a person's approval. A node within a
+// stored capability has an id of the form outer/inner.
 type Plan struct {
 	Order      []string      `json:"order"`  // ids of the tasks, each after what it depends on
 	Layers     [][]string    `json:"layers"` // ids of tasks that may run side by side
@@ -32,7 +32,7 @@ type Plan struct {
 	request Request
 	nodes   []node
 	scopes  []scope
-	defs    map[string]catalog.Capability // as they were when the run was checked, by the id they were asked for with
+	defs    map[string]catalog.Capability // as they were when the run was checked, by the requested id
 }
 
 // PlannedNode is one node of a plan.
@@ -43,15 +43,15 @@ type PlannedNode struct {
 	DependsOn []string `json:"depends_on"`
 	Layer     int      `json:"layer"`
 	When      string   `json:"when,omitempty"`
-	Approval  string   `json:"approval,omitempty"` // why a person is asked before
+	Approval  string   `json:"approval,omitempty"` // why a person must approve it before
 }
 
-// node is a task as it is carried out.
+// node is a task with all that its execution needs.
 type node struct {
 	path, id string
 	kind     string
-	scope    int // it stands in
-	inner    int // the scope it opens; -1: none
+	scope    int // index of the scope that contains it
+	inner    int // index of the scope it opens; -1: none
 	task     catalog.Task
 	tool     catalog.Tool
 	deps     []int
@@ -64,7 +64,7 @@ type node struct {
 	group    string
 }
 
-// argument is one of a node, at its place in the arguments.
+// argument is one argument of a node. path is its place in the arguments object.
 type argument struct {
 	name     string
 	path     []string
@@ -72,7 +72,7 @@ type argument struct {
 	required bool
 }
 
-// scope is a DAG within the run: the one asked for, or that of a capability.
+// scope is a DAG within the run: the requested one, or that of a capability.
 type scope struct {
 	owner    int // node that opens it; -1: the run
 	prefix   string
@@ -83,22 +83,22 @@ type scope struct {
 	last     []int // nodes that nothing depends on
 	defaults map[string]json.RawMessage
 	params   catalog.Schema
-	given    json.RawMessage // parameters, where they are known beforehand
+	given    json.RawMessage // parameters, if they are known before the run
 }
 
-// Calls reports whether the plan calls a tool other than those that own means.
+// Calls reports whether the plan calls a tool for which own returns false.
 func (p *Plan) Calls(own func(tool string) bool) bool {
 	return slices.ContainsFunc(p.nodes, func(n node) bool { return n.kind == kindTool && !own(n.task.Tool) })
 }
 
-// Rules say which calls are asked about and how they are checked.
+// Rules define what a request is checked against and which calls need approval.
 type Rules struct {
 	Catalog Catalog
-	Asks    func(catalog.Tool) string // why a call needs a person's word, or nothing; nil: the function Asks
-	Host    func(id string) bool      // the host alone can call it; nil: there are none
+	Asks    func(catalog.Tool) string // why a call needs a person's approval, empty if not; nil: the function Asks
+	Host    func(id string) bool      // whether only the host can call it; nil: no such tools
 }
 
-// Check checks a request as a whole: every problem is reported, each with its task and argument.
+// Check checks a whole request: it reports every problem, up to 100, with its task and argument.
 func Check(q Request, rules Rules) (*Plan, error) {
 	c := &checker{
 		Rules: rules, approve: q.Approve, intent: q.DAG.Intent, validators: map[string]*Validator{},
@@ -122,7 +122,7 @@ type checker struct {
 	plan       *Plan
 	problems   []Problem
 	open       []Open
-	stack      []string // capabilities around, outermost first
+	stack      []string // enclosing capabilities, outermost first
 	validators map[string]*Validator
 }
 
@@ -196,7 +196,7 @@ func (c *checker) root(q Request) {
 	}
 	wrong, _ := input.Check(sc.given)
 	for _, w := range wrong {
-		if w.At != "" || !w.Absent { // which of them are absent is said
+		if w.At != "" || !w.Absent { // absent parameters are reported above
 			c.wrong("", strings.TrimSuffix("params."+w.At, "."), "%s", w.Detail)
 		}
 	}
@@ -204,7 +204,7 @@ func (c *checker) root(q Request) {
 		return
 	}
 	tasks := def.Tasks
-	if len(tasks) == 0 { // one call, of the script or of what carries it out
+	if len(tasks) == 0 { // one call of the capability itself
 		task := catalog.Task{ID: "run", Tool: q.Capability, Arguments: literally(object)}
 		c.scope(scope{owner: -1, given: params}, []catalog.Task{task}, nil)
 		return
@@ -213,7 +213,7 @@ func (c *checker) root(q Request) {
 	c.scope(sc, tasks, def.Output)
 }
 
-// capability finds one and remembers what it was.
+// capability looks up a capability and stores its definition in the plan.
 func (c *checker) capability(id string) (catalog.Capability, bool) {
 	def, ok := c.Catalog.Capability(id)
 	if ok {
@@ -222,7 +222,8 @@ func (c *checker) capability(id string) (catalog.Capability, bool) {
 	return def, ok
 }
 
-// validator compiles the schema of an id once. One that cannot be used is no reason to refuse a call.
+// validator compiles the schema of an id once. An unusable schema gives a nil validator, which accepts everything; the
+// error is returned the first time only.
 func (c *checker) validator(id string, raw json.RawMessage) (v *Validator, err error) {
 	v, known := c.validators[id]
 	if !known {
@@ -232,7 +233,7 @@ func (c *checker) validator(id string, raw json.RawMessage) (v *Validator, err e
 	return v, err
 }
 
-// scope adds the tasks of a DAG and everything in them. It returns the place of the scope.
+// scope adds the tasks of a DAG and, recursively, of the capabilities they call. It returns the index of the scope.
 func (c *checker) scope(sc scope, tasks []catalog.Task, output json.RawMessage) int {
 	at := len(c.plan.scopes)
 	if len(tasks) > catalog.MaxTasks {
@@ -293,7 +294,7 @@ func (c *checker) scope(sc scope, tasks []catalog.Task, output json.RawMessage) 
 	return at
 }
 
-// find looks up what a node calls.
+// find looks up the tool or capability that a node calls.
 func (c *checker) find(n *node) {
 	id := n.task.Tool
 	if id == "" {
@@ -350,7 +351,8 @@ func (c *checker) find(n *node) {
 	}
 }
 
-// link compiles what a node says and draws its dependencies. It reports whether they can be drawn.
+// link compiles the condition and the arguments of a node and sets its dependencies. It reports whether all
+// dependencies are known.
 func (c *checker) link(s *scope, n *node, compile compiler) (sound bool) {
 	sound = true
 	wrong := func(argument, format string, args ...any) {
@@ -404,7 +406,7 @@ func (c *checker) link(s *scope, n *node, compile compiler) (sound bool) {
 }
 
 // arrange orders the tasks of a scope by layer, otherwise as written, or reports which of them form a cycle. The layer
-// of a task is the longest way to it from a task without dependencies.
+// of a task is the length of the longest path to it from a task without dependencies.
 func (c *checker) arrange(s *scope) bool {
 	ids, deps := make([]string, len(s.nodes)), make([][]string, len(s.nodes))
 	needed := map[int]bool{}
@@ -438,7 +440,7 @@ func (c *checker) arrange(s *scope) bool {
 	return true
 }
 
-// unfold adds the DAG of a capability.
+// unfold adds the DAG of the capability that a node calls.
 func (c *checker) unfold(i int) {
 	n := &c.plan.nodes[i]
 	if n.kind != KindCapability {
@@ -461,7 +463,7 @@ func (c *checker) unfold(i int) {
 	}
 }
 
-// defaultsOf are the values that a schema gives properties that are left out.
+// defaultsOf returns the default values of a schema's properties.
 func defaultsOf(raw json.RawMessage) map[string]json.RawMessage {
 	var s struct {
 		Properties map[string]json.RawMessage `json:"properties"`
@@ -481,7 +483,7 @@ func defaultsOf(raw json.RawMessage) map[string]json.RawMessage {
 	return out
 }
 
-// withDefaults adds what is left out of an object.
+// withDefaults adds the default values of the members that an object lacks.
 func withDefaults(object json.RawMessage, defaults map[string]json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
 	if len(defaults) == 0 || json.Unmarshal(object, &members) != nil {
@@ -499,7 +501,7 @@ func withDefaults(object json.RawMessage, defaults map[string]json.RawMessage) j
 	return out
 }
 
-// describe fills in what a plan shows.
+// describe fills in the exported fields of the plan.
 func (c *checker) describe() {
 	p := c.plan
 	root := &p.scopes[0]

@@ -12,10 +12,10 @@ import (
 	"waymark/catalog"
 )
 
-// Limits of what is run.
+// Limits of a run.
 const (
-	MaxNodes  = 1000     // nodes of a run, those of the capabilities in it included
-	MaxDepth  = 8        // capabilities within each other
+	MaxNodes  = 1000     // nodes of a run, including those of its capabilities
+	MaxDepth  = 8        // levels of nested capabilities
 	maxResult = 4 << 20  // bytes of one result
 	maxKept   = 64 << 20 // bytes of all results of a run
 	maxParams = 1 << 20  // bytes of all parameters
@@ -23,12 +23,12 @@ const (
 	maxTimeout = 24 * time.Hour // of one call
 )
 
-// DAG is what is carried out: the dag of a suggestion, or one of one's own.
+// DAG is a graph of tasks to run: the dag of a suggestion, or one that the caller wrote.
 type DAG struct {
 	Intent string          `json:"intent,omitempty"`
 	Params json.RawMessage `json:"params,omitempty"` // an object that params.… refers to
 	Tasks  []catalog.Task  `json:"tasks,omitempty"`
-	Output json.RawMessage `json:"output,omitempty"` // what the run gives back; without: the results of the last tasks
+	Output json.RawMessage `json:"output,omitempty"` // output of the run; absent: the results of the last tasks
 }
 
 // Request asks for a run of a DAG, or of a stored capability with the parameters and the intent of the DAG,
@@ -36,22 +36,22 @@ type DAG struct {
 type Request struct {
 	DAG        DAG      `json:"dag"`
 	Capability string   `json:"capability,omitempty"`
-	Approve    []string `json:"approve,omitempty"` // paths of nodes, or patterns of tool ids (github:*), that need not be asked about
+	Approve    []string `json:"approve,omitempty"` // approved paths of nodes or patterns of tool ids (github:*)
 }
 
-// Catalog knows what can be called.
+// Catalog looks up the tools and capabilities that can be called.
 type Catalog interface {
 	Tool(id string) (catalog.Tool, bool)
 	Capability(id string) (catalog.Capability, bool)
 	Resolve(spelling string) (id string, err error)
 }
 
-// Problem is one thing wrong with a DAG.
+// Problem is one error in a DAG.
 type Problem struct {
 	Task     string `json:"task,omitempty"` // path of the node: outer/inner
 	Argument string `json:"argument,omitempty"`
 	Detail   string `json:"detail"`
-	Open     bool   `json:"-"` // a value solves it
+	Open     bool   `json:"-"` // a value for the argument solves it
 }
 
 func (p Problem) String() string {
@@ -66,8 +66,8 @@ func (p Problem) String() string {
 	return fmt.Sprintf("task %q, argument %q: %s", p.Task, p.Argument, p.Detail)
 }
 
-// CheckError is a DAG that cannot be run, with all that is wrong with it. Open lists those of the problems that
-// a value solves, in the order of the tasks.
+// CheckError is a DAG that cannot be run, with all its problems. Open lists the missing values that would solve some of
+// them, in the order of the tasks.
 type CheckError struct {
 	Problems []Problem
 	Open     []Open
@@ -81,7 +81,7 @@ func (e *CheckError) Error() string {
 	return strings.Join(all, "; ")
 }
 
-// Matches reports whether one of the patterns, in which * stands for any run of characters, matches id.
+// Matches reports whether one of the patterns, in which * matches any sequence of characters, matches id.
 func Matches(patterns []string, id string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		form := strings.ReplaceAll(regexp.QuoteMeta(p), `\*`, ".*")
@@ -89,8 +89,8 @@ func Matches(patterns []string, id string) bool {
 	})
 }
 
-// Asks says why a call of a tool needs a person's word, or nothing. What a server says of its own tools is
-// not to be trusted with more than to ask more often: a tool that is not said to be harmless is asked about.
+// Asks returns the reason why a call of a tool needs a person's approval, or an empty string. A server is not trusted
+// about its own tools by default: a tool that is not annotated as harmless needs approval.
 func Asks(t catalog.Tool) string {
 	a := t.Annotations
 	switch {
@@ -107,22 +107,22 @@ func Asks(t catalog.Tool) string {
 // Call is one call of a tool or capability.
 type Call struct {
 	Tool      string          // canonical id
-	ID        string          // of the call in its session, the id of a task in a run; empty: it has none
-	After     []string        // ids of the calls of its session that it came after; nil: only the order is known
-	Source    string          // who calls, as episodes count sources (a credential); empty: not said
+	ID        string          // of the call in its session; in a run, the path of the node; empty: none
+	After     []string        // ids of the calls of its session that precede it; nil: only the order is known
+	Source    string          // the caller (a credential), as episodes count sources; empty: unknown
 	Arguments json.RawMessage // a JSON object; nil means none
-	Session   string          // of the host or run that calls; calls of one session follow each other
+	Session   string          // of the host or run that calls; its calls form a sequence
 	Group     string          // calls of one group ran in parallel
-	Intent    string          // what the session is about, as far as known
+	Intent    string          // intent of the session, if known
 	Meta      map[string]any  // the host's _meta, passed on: trace context, input responses
-	Approved  bool            // a run asked for a person's word where this call needs one
+	Approved  bool            // the run has obtained a person's approval if the call needs one
 
-	// Progress is told how far the call is, as the server says: done, of how much (0: not known), and in words.
-	// It may take its time; what comes meanwhile is left out but for the newest. nil: nobody listens.
+	// Progress receives the progress that the server reports: the amount done, the total (0: not known) and a text. It
+	// may be slow; of the reports that arrive meanwhile, only the newest is kept. nil: reports are ignored.
 	Progress func(done, total float64, message string)
 }
 
-// Result is what became of a call that was carried out or refused.
+// Result is the outcome of a call that was carried out or refused.
 type Result struct {
 	Structured  json.RawMessage            // structured content, nil if there is none
 	Content     json.RawMessage            // MCP content blocks as they came
@@ -131,34 +131,34 @@ type Result struct {
 	Unrecorded  string                     // why the call is not in the history although it should be; empty if it is
 	Unvalidated string                     // why the result is not known to fit the tool's output schema; empty if it fits, or there is none
 	Misfit      bool                       // it was checked and does not fit
-	Members     map[string]json.RawMessage // what else the result has, such as _meta
-	Repeated    bool                       // it was refused: it repeats a call that just failed twice
-	NeedsInput  json.RawMessage            // the host is asked for something first; the call has not happened yet
-	State       string                     // what the server wants to see again with the answer
+	Members     map[string]json.RawMessage // other members of the result, such as _meta
+	Repeated    bool                       // refused, because it repeats a call that just failed twice
+	NeedsInput  json.RawMessage            // input requests for the host; the call has not happened yet
+	State       string                     // state that the server expects back with the answer
 }
 
-// Failure says whose fault it is that a call did not work.
+// Failure is the kind of a failed call: its cause.
 type Failure string
 
 // The kinds of failure, as they stand in a step's error_kind.
 const (
-	FailedTool        Failure = "tool"         // the tool says so
-	FailedArgument    Failure = "argument"     // it was called wrongly
+	FailedTool        Failure = "tool"         // the tool reports an error
+	FailedArgument    Failure = "argument"     // the arguments are wrong
 	FailedTimeout     Failure = "timeout"      // it did not answer in time
-	FailedAuth        Failure = "auth"         // the caller may not
-	FailedPolicy      Failure = "policy"       // we did not let it happen
-	FailedUnknown     Failure = "unknown_tool" // nobody offers such a tool: there was nothing to call
-	FailedUnavailable Failure = "unavailable"  // its server was not there
+	FailedAuth        Failure = "auth"         // the caller is not authorized
+	FailedPolicy      Failure = "policy"       // Waymark or the operator refused the call
+	FailedUnknown     Failure = "unknown_tool" // no server offers such a tool
+	FailedUnavailable Failure = "unavailable"  // its server was not available
 )
 
-// Held reports whether a failure is held against the tool. Who may not call it, or finds its server
-// down, has learned nothing about the tool.
+// Held reports whether a failure is held against the tool. An unauthorized call or an unavailable server says nothing
+// about the tool.
 func (f Failure) Held() bool {
 	return f == FailedTool || f == FailedArgument || f == FailedTimeout
 }
 
-// Caller carries out calls. An error means that nothing is known of what happened, or ctx is done;
-// what is known to have failed is a Result with a Failure.
+// Caller carries out calls. An error means that the effect of the call is unknown, or that ctx is done. A known failure
+// is a Result with a Failure.
 type Caller interface {
 	Call(ctx context.Context, c Call) (Result, error)
 }

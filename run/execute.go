@@ -19,12 +19,12 @@ type Options struct {
 	Caller  Caller
 	Journal Journal
 	Now     func() time.Time    // time.Now unless set
-	Width   int                 // calls at once; default 8
-	Timeout time.Duration       // of a call whose task says nothing; default 2 minutes
-	Grace   time.Duration       // that calls under way are given at a shutdown; default 5 s
-	Over    func(Status, *Plan) // told when the run has ended, before those who wait for it
+	Width   int                 // concurrent calls; default 8
+	Timeout time.Duration       // of a call whose task sets none; default 2 minutes
+	Grace   time.Duration       // time for calls in progress to end at a shutdown; default 5 s
+	Over    func(Status, *Plan) // called when the run has ended, before its waiters are notified
 
-	Shown func(intent string) string // how the intent stands in statuses; default as it is
+	Shown func(intent string) string // form of the intent in statuses; default unchanged
 
 	By string
 }
@@ -40,7 +40,7 @@ func (o Options) filled() Options {
 	return o
 }
 
-// Run is a run under way, or one that has ended.
+// Run is a run in progress, or one that has ended.
 type Run struct {
 	id, intent string
 	plan       *Plan
@@ -48,18 +48,18 @@ type Run struct {
 
 	mu        sync.Mutex
 	status    Status
-	params    []json.RawMessage // by scope; nil: it is not open yet
-	blocked   []bool            // by node: skipped because something failed
+	params    []json.RawMessage // by scope; nil: the scope is not open yet
+	blocked   []bool            // by node: skipped because a node before it failed
 	approved  []bool
-	decoded   map[int]any   // results as expressions see them
+	decoded   map[int]any   // results, by node, in the form for expressions
 	changed   chan struct{} // closed and renewed at every change
 	inFlight  int
-	stopping  bool // the process ends: what is open stays open
-	parked    bool // it waits in the journal
+	stopping  bool // the process ends: open nodes stay open
+	parked    bool // the run waits in the journal for a decision
 	canceling bool
-	ending    bool        // nothing more happens
-	broken    error       // the journal takes no more
-	unwatch   func() bool // the end of the process; nil: the run has not begun
+	ending    bool        // no further step is made
+	broken    error       // error of the journal; it ends the run
+	unwatch   func() bool // stops watching for the end of the process; nil: the run has not begun
 
 	kept atomic.Int64 // bytes of all results
 
@@ -71,12 +71,13 @@ type Run struct {
 type nodeEnd struct {
 	node      int
 	status    Node
-	abandoned bool // the process ended it: nothing is known of what happened
+	abandoned bool // the end of the process stopped the call: its effect is unknown
 	broken    error
 }
 
-// Start begins a run of a plan and returns when it is kept. It goes on until it ends or waits for a person alone; when ctx
-// ends, calls under way get a grace. The rest is left to [Resume].
+// Start begins a run of a plan and returns when the journal has stored it. The run continues until it ends, or until
+// all that remains waits for a person. When ctx ends, calls in progress get a grace period; the rest is left to
+// [Resume].
 func Start(ctx context.Context, id string, p *Plan, o Options) (*Run, error) {
 	r := newRun(ctx, id, p, o)
 	record := Record{ID: id, Request: p.request, Capabilities: p.defs, StartedAt: r.status.StartedAt, By: r.opts.By}
@@ -87,15 +88,15 @@ func Start(ctx context.Context, id string, p *Plan, o Options) (*Run, error) {
 	return r.proceed(ctx, nil), nil
 }
 
-// Resume goes on with a run that waits in the journal, or that the process before did not end. p is the plan of its
+// Resume continues a run that waits in the journal, or that the previous process did not end. p is the plan of its
 // request, checked again (see [Past.Rules]). Nodes that ended are not run again. A node that began and did not end is
-// interrupted: a person says whether it is run again. first decides about the run before anything else happens; it may be nil.
+// interrupted: a person decides whether it is run again. first, if not nil, decides about the run before it continues.
 func Resume(ctx context.Context, past Past, p *Plan, o Options, first func(*Run)) *Run {
 	o.By = past.By
 	r := newRun(ctx, past.ID, p, o)
 	r.status.StartedAt = past.StartedAt
 	for i := range p.nodes {
-		if n := &p.nodes[i]; n.ask == "" && slices.Contains(past.Waiting, n.path) { // whatever was granted since
+		if n := &p.nodes[i]; n.ask == "" && slices.Contains(past.Waiting, n.path) { // even if it was granted since
 			n.ask = "it waited for a decision"
 		}
 		n, ok := past.Nodes[p.nodes[i].path]
@@ -115,7 +116,7 @@ func Resume(ctx context.Context, past Past, p *Plan, o Options, first func(*Run)
 	return r.proceed(ctx, first)
 }
 
-// Rules are those by which the request of a past run is checked again: with the capabilities as they were.
+// Rules returns the rules by which the request of a past run is checked again: with the capabilities as they were then.
 func (p Past) Rules(rules Rules) Rules {
 	rules.Catalog = pastCatalog{rules.Catalog, p}
 	return rules
@@ -126,7 +127,7 @@ type pastCatalog struct {
 	past Past
 }
 
-// Capability is one as it was when the run was checked.
+// Capability returns a capability as it was when the run was checked.
 func (c pastCatalog) Capability(id string) (catalog.Capability, bool) {
 	if def, ok := c.past.Capabilities[id]; ok {
 		return def, true
@@ -159,20 +160,20 @@ func newRun(ctx context.Context, id string, p *Plan, o Options) *Run {
 	return r
 }
 
-// ID of the run.
+// ID returns the id of the run.
 func (r *Run) ID() string { return r.id }
 
-// Over is closed when the run has ended, or was left to be resumed.
+// Over returns a channel that is closed when the run has ended, or is left to be resumed.
 func (r *Run) Over() <-chan struct{} { return r.over }
 
-// Changed is closed at the next change of the status.
+// Changed returns a channel that is closed at the next change of the status.
 func (r *Run) Changed() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.changed
 }
 
-// Status is the run as it is now.
+// Status returns a copy of the current status.
 func (r *Run) Status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -186,20 +187,21 @@ func (r *Run) copied() Status {
 	return s
 }
 
-// ErrNotWaiting says that a node does not wait for a person.
+// ErrNotWaiting means that a node does not wait for a person.
 var ErrNotWaiting = errors.New("does not wait for a decision")
 
-// ErrParked says that a run waits in the journal by now: it has to be resumed to go on.
+// ErrParked means that a run waits in the journal and has to be resumed to continue.
 var ErrParked = errors.New("the run waits in the journal")
 
-// Decide lets nodes that wait go on, or fails them: all that wait if none is named.
+// Decide allows waiting nodes to run, or refuses them, which makes them fail. Without paths it decides about all
+// waiting nodes.
 func (r *Run) Decide(paths []string, allow bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.decidable(); err != nil {
 		return err
 	}
-	r.advance() // a run that is resumed does not wait for anything yet
+	r.advance() // in a resumed run, no node waits for a decision before this
 	r.recount()
 	for _, path := range paths {
 		if !slices.Contains(r.status.Waiting, path) {
@@ -217,7 +219,7 @@ func (r *Run) Decide(paths []string, allow bool) error {
 			continue
 		}
 		before := n.State
-		n.State = NodeRunning // until the refusal is kept
+		n.State = NodeRunning // until the journal has stored the refusal
 		n.Reason = "not approved"
 		if before == NodeInterrupted {
 			n.Reason = "interrupted, and not to be done again"
@@ -225,7 +227,7 @@ func (r *Run) Decide(paths []string, allow bool) error {
 		r.refuse(i)
 	}
 	r.recount()
-	r.status.State = Running // whoever looks before the run goes on shall not see it wait
+	r.status.State = Running // a status read before the next step must not show Paused
 	r.step()
 	return nil
 }
@@ -240,7 +242,7 @@ func (r *Run) decidable() error {
 	return nil
 }
 
-// refuse fails a node that a person does not want.
+// refuse makes a node fail that a person did not approve.
 func (r *Run) refuse(i int) {
 	n := r.status.Nodes[i]
 	n.State, n.ErrorKind, n.Error, n.Reason = NodeFailed, FailedPolicy, n.Reason, ""
@@ -251,7 +253,7 @@ func (r *Run) refuse(i int) {
 	}()
 }
 
-// Cancel ends the run: calls under way are given up, the rest is not begun.
+// Cancel ends the run: it abandons the calls in progress and begins no others.
 func (r *Run) Cancel() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -264,8 +266,8 @@ func (r *Run) Cancel() error {
 	return nil
 }
 
-// proceed lets the run go on, after first has decided about it. When ctx ends, nothing more is begun, and calls under way
-// get a grace.
+// proceed starts or continues the run after first has decided about it. When ctx ends, no further node begins, and
+// calls in progress get a grace period.
 func (r *Run) proceed(ctx context.Context, first func(*Run)) *Run {
 	if first != nil {
 		first(r)
@@ -279,7 +281,7 @@ func (r *Run) proceed(ctx context.Context, first func(*Run)) *Run {
 		time.AfterFunc(r.opts.Grace, r.stopCall)
 		r.step()
 	})
-	go func() { // whoever asked for the run is answered before anything of it happens
+	go func() { // a goroutine, so that the caller gets its answer before the run begins
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.step()
@@ -287,15 +289,17 @@ func (r *Run) proceed(ctx context.Context, first func(*Run)) *Run {
 	return r
 }
 
-// step goes on after a change: it settles and begins what can be, and ends the run where nothing more can happen, or
-// nothing before a person decides. Before the run has begun it does nothing. mu is held.
+// step continues the run after a change: it settles and begins the nodes that are ready. It ends the run if nothing
+// more can happen, and parks it if nothing can happen before a person decides. It does nothing before the run has
+// begun. The caller holds mu.
 func (r *Run) step() {
 	if r.unwatch == nil || r.ending {
 		return
 	}
 	r.advance()
 	r.recount()
-	r.parked = r.status.State == Paused && !r.canceling && !r.stopping && r.broken == nil // what stops is resumed, and then waits
+	// A run that is stopping is not parked: it is resumed later, and waits then.
+	r.parked = r.status.State == Paused && !r.canceling && !r.stopping && r.broken == nil
 	r.ending = r.parked || r.inFlight == 0 && (r.canceling || r.stopping || r.broken != nil || r.settledScope(0))
 	r.wake()
 	if r.ending {
@@ -303,13 +307,13 @@ func (r *Run) step() {
 	}
 }
 
-// wake wakes those who wait for a change. mu is held.
+// wake notifies those who wait for a change. The caller holds mu.
 func (r *Run) wake() {
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
 
-// note takes in what became of a node.
+// note applies the end of a node to the run.
 func (r *Run) note(e nodeEnd) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -321,7 +325,7 @@ func (r *Run) note(e nodeEnd) {
 	r.step()
 }
 
-// recount brings the summary of the status up to date.
+// recount updates the summary in the status.
 func (r *Run) recount() {
 	s := &r.status
 	s.Done, s.Failed, s.Skipped, s.Waiting = 0, 0, 0, []string{}
@@ -350,7 +354,7 @@ func (r *Run) recount() {
 	}
 }
 
-// endNodes gives the nodes of a run that ends their last state.
+// endNodes sets the final state of all nodes of a run that ends.
 func (s *Status) endNodes() {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
@@ -366,7 +370,7 @@ func (s *Status) endNodes() {
 	}
 }
 
-// Cancel ends a run that nobody carries out.
+// Cancel ends a run that no process executes.
 func (s *Status) Cancel(at time.Time) {
 	s.endNodes()
 	s.State, s.EndedAt, s.Waiting = Canceled, at.UTC(), []string{}
@@ -384,9 +388,9 @@ func (r *Run) finish() {
 	if r.parked {
 		now := r.copied()
 		r.mu.Unlock()
-		_ = r.opts.Journal.Leave(durable, now) // otherwise it counts as interrupted by the end of the process
+		_ = r.opts.Journal.Leave(durable, now) // if it fails, the run counts as interrupted by the end of the process
 		r.mu.Lock()
-		r.wake() // whoever watches reads on in the journal
+		r.wake() // watchers continue with the journal
 		return
 	}
 	if r.stopping && !r.canceling && !r.settledScope(0) {
@@ -413,7 +417,7 @@ func (r *Run) finish() {
 	s.State, s.EndedAt = state, r.opts.Now().UTC()
 	r.recount()
 	last := r.copied()
-	s.State, s.EndedAt, s.Output, s.Error = Running, time.Time{}, nil, "" // until it is kept, nobody sees the end
+	s.State, s.EndedAt, s.Output, s.Error = Running, time.Time{}, nil, "" // the end is visible only after it is stored
 	r.mu.Unlock()
 	if err := r.opts.Journal.Leave(durable, last); err != nil {
 		last.State, last.Error = Failed, "the end of the run could not be kept: "+err.Error()

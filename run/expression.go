@@ -24,27 +24,27 @@ import (
 	"waymark/catalog"
 )
 
-// An expression is computed in this process, so it must end soon and stay small whatever it says. The
-// language has no endless loops, but loops in loops and values that double in each step. So beside the limits of
-// the library, on nodes and on memory, values and turns pass a meter (see metering).
+// An expression runs in this process, so it must end soon and use little memory, whatever its source is. The language
+// has no endless loops, but it has nested loops and values that double with each step. Therefore, in addition to the
+// library's limits on nodes and memory, a meter counts values and loop iterations (see metering).
 const (
 	maxSource = 16 << 10        // bytes of an expression
 	maxNodes  = 2000            // of its syntax tree
 	maxDepth  = 64              // of nested values
-	patience  = 2 * time.Second // with one evaluation
+	patience  = 2 * time.Second // maximum time of one evaluation
 )
 
-// The names that an expression sees.
+// Names that an expression can read.
 const (
 	nameIntent = "intent"
 	nameParams = "params"
 	nameTasks  = "tasks"
 )
 
-// taskParts are what an expression may ask of a task.
+// taskParts are the members of a task that an expression may read.
 var taskParts = []string{"result", "state", "error"}
 
-// expression is a compiled one.
+// expression is a compiled expression.
 type expression struct {
 	program *vm.Program
 	tasks   []string // ids of the tasks whose results it reads, sorted
@@ -65,15 +65,15 @@ func compileExpression(source string, wantBool bool) (*expression, error) {
 		expr.Env(types.Map{nameIntent: types.String, nameParams: types.Any, nameTasks: types.Any, nameBudget: types.Any}),
 		expr.MaxNodes(maxNodes), expr.Optimize(false), expr.Patch(reads),
 	}
-	// A run gives the same answer tomorrow, so there is no clock; repeat, replace and join make much of little before
-	// it is metered, and uniq compares each with each.
+	// A repeated run must give the same result, so there is no clock. repeat, replace and join create large values
+	// before they are metered, and uniq compares each element with each other.
 	for _, name := range []string{"now", "date", "duration", "timezone", "repeat", "replace", "join", "uniq"} {
 		options = append(options, expr.DisableBuiltin(name))
 	}
 	if wantBool {
 		options = append(options, expr.AsBool())
 	}
-	_, err := expr.Compile(source, options...) // with the types, which the meter hides
+	_, err := expr.Compile(source, options...) // checks the types, which the meter hides
 	if reads.wrong != "" {
 		return nil, errors.New(reads.wrong)
 	}
@@ -91,13 +91,13 @@ func compileExpression(source string, wantBool bool) (*expression, error) {
 	return &expression{program, slices.Compact(reads.tasks)}, nil
 }
 
-// oneLine is the first line of an error of the compiler, without its drawing.
+// oneLine returns the first line of a compiler error, without the excerpt that marks the place.
 func oneLine(s string) string {
 	s, _, _ = strings.Cut(s, "\n")
 	return s
 }
 
-// eval computes the expression. intent, params and tasks are what it sees.
+// eval computes the expression. env contains intent, params and tasks.
 func (x *expression) eval(env map[string]any) (v any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -135,7 +135,7 @@ func (x *expression) value(env map[string]any) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Whatever is in v was metered or came in as JSON, so it is no larger than the budget.
+	// Every part of v was metered or read from JSON, so v is no larger than the budget.
 	out, err := jsonv2.Marshal(v, jsonv2.Deterministic(true), jsontext.EscapeForHTML(true))
 	if err != nil {
 		return nil, fmt.Errorf("the value of the expression is not JSON: %w", err)
@@ -143,11 +143,11 @@ func (x *expression) value(env map[string]any) (json.RawMessage, error) {
 	return out, nil
 }
 
-// reader notes which tasks an expression reads.
+// reader collects the ids of the tasks that an expression reads.
 type reader struct {
 	tasks    []string
-	mentions int // of the name tasks
-	named    int // of them followed by the name of one
+	mentions int // number of occurrences of the name tasks
+	named    int // those followed by the id of a task
 	wrong    string
 }
 
@@ -174,12 +174,13 @@ func (r *reader) Visit(node *ast.Node) {
 	}
 }
 
-// stepBudget bounds the weight of the values that one evaluation makes: one for each, and letters by eights.
+// stepBudget is the maximum total weight of the values that one evaluation creates. A value weighs 1, and a string 1
+// more for every 8 bytes.
 const stepBudget = 1 << 20
 
 var errBudget = fmt.Errorf("the expression takes more than its budget of %d steps or %v", stepBudget, patience)
 
-// The names of what meters. None is a name that can be written.
+// Internal names of the meters. An expression cannot contain them, because they have spaces.
 const (
 	nameBudget  = "budget of this evaluation"
 	nameMeter   = "meter of this evaluation"
@@ -188,9 +189,9 @@ const (
 
 var meters = []expr.Option{expr.Function(nameMeter, meter), expr.Function(nameMatches, matchesPattern)}
 
-// metering counts each value that an expression makes, f(…), a + b, [a], {a: b}, 1..9, and of each turn of a loop. At
-// the same places it looks at the clock, since a turn may look through a long list or text. The library counts no
-// texts, and not how often a list holds the same list.
+// metering inserts calls of the meter: for each value that an expression creates, f(…), a + b, [a], {a: b}, 1..9, and
+// for the value of each loop iteration. These calls also check the time, since one iteration may search a long list or
+// text. The library counts neither strings nor how often a list contains the same list.
 type metering struct{}
 
 func (metering) Visit(node *ast.Node) {
@@ -223,13 +224,13 @@ func calling(function string, at ast.Node, arguments ...ast.Node) ast.Node {
 	return call
 }
 
-// budget is what one evaluation may still do.
+// budget is what one evaluation may still use.
 type budget struct {
 	left  int
 	until time.Time
 }
 
-// meter counts a value with all that is in it.
+// meter deducts the weight of a value and all its parts from the budget, and checks the time.
 func meter(args ...any) (any, error) {
 	b, _ := args[0].(*budget)
 	if b == nil || !b.spend(reflect.ValueOf(args[1]), 0) || time.Now().After(b.until) {
@@ -238,7 +239,7 @@ func meter(args ...any) (any, error) {
 	return args[1], nil
 }
 
-// spend takes off what a value weighs, and reports whether that was left.
+// spend deducts the weight of a value, and reports whether the budget was sufficient.
 func (b *budget) spend(v reflect.Value, depth int) bool {
 	if b.left--; b.left < 0 || depth > maxDepth {
 		return false
@@ -265,11 +266,12 @@ func (b *budget) spend(v reflect.Value, depth int) bool {
 	return b.left >= 0
 }
 
-// patternWork bounds the bytes of a text by the instructions of a pattern, which has no more than one a letter, or a
-// thousand where it counts: a{1000}.
+// patternWork is the limit on the bytes of a text times the instructions of a pattern. A pattern has at most one
+// instruction per byte, or a thousand per byte if it has counted repetitions such as a{1000}.
 const patternWork = 1 << 28
 
-// matchesPattern looks for a pattern in no more time than patternWork allows, with reading the pattern.
+// matchesPattern searches a text for a pattern. It fails if the work, including compiling the pattern, exceeds
+// patternWork.
 func matchesPattern(args ...any) (any, error) {
 	text, isText := args[1].(string)
 	source, isSource := args[2].(string)
@@ -284,14 +286,15 @@ func matchesPattern(args ...any) (any, error) {
 	return regexp.MatchString(source, text)
 }
 
-// A value is an argument or an output as it stands in a DAG: JSON, in which an object with the one key $from is what the
-// reference says, with the one key $expr what the expression gives, with the one key $value that value as it stands.
+// A value is an argument or an output in a DAG: JSON in which an object with the single key $from stands for the target
+// of a reference, with the single key $expr for the result of an expression, and with the single key $value for its
+// content, taken literally.
 type value struct {
-	tree  any   // as decoded, with a *reference or an *expression in the place of such an object
-	reads []any // these, in the order of their places
+	tree  any   // decoded, with a *reference or an *expression in place of such an object
+	reads []any // the references and expressions, in order of their places
 }
 
-// compiler has the places of the tasks of a scope by id.
+// compiler maps the ids of the tasks of a scope to their places.
 type compiler map[string]int
 
 func (c compiler) value(raw json.RawMessage) (*value, error) {
@@ -361,23 +364,23 @@ func tasksOf(read any) []string {
 	return nil
 }
 
-// plain is a value that reads nothing as JSON.
+// plain returns a value without references and expressions as JSON.
 func (v *value) plain() json.RawMessage {
 	b, _ := json.Marshal(v.tree) // it was JSON
 	return b
 }
 
-// missingError is a reference to a part that a value does not have.
+// missingError is the error of a reference to a part that does not exist.
 type missingError struct {
 	text    string
-	skipped bool // the task was skipped, or went wrong and that was to be borne
+	skipped bool // the task was skipped, or failed with on_error set
 	task    int
 }
 
 func (e *missingError) Error() string { return fmt.Sprintf("there is no %s", e.text) }
 
-// eval computes the value. missing is set if it is a reference to what is not there; within an object or a list, null
-// stands for that.
+// eval computes the value. missing is set if the whole value is a reference without a target; within an object or a
+// list, such a reference becomes null.
 func (v *value) eval(in scopeView) (out json.RawMessage, missing *missingError, err error) {
 	if ref, ok := v.tree.(*reference); ok {
 		out, missing = in.resolve(ref)
@@ -390,7 +393,7 @@ func (v *value) eval(in scopeView) (out json.RawMessage, missing *missingError, 
 	return out, nil, err
 }
 
-// filled is a decoded value with what is read in it.
+// filled returns a decoded value with the results of its references and expressions.
 func (v scopeView) filled(at any) (_ any, err error) {
 	switch at := at.(type) {
 	case *reference:
@@ -418,20 +421,20 @@ func (v scopeView) filled(at any) (_ any, err error) {
 	return at, nil
 }
 
-// A reference says where a value comes from:
+// A reference names the source of a value:
 //
 //	intent                    the intent of the run
 //	params                    all parameters; params.repo, params.filter.labels[0]
 //	t1.result                 the whole result of task t1
-//	t1.result.items[0].id     a part of it; t1.items[0].id says the same
-//	t1.result["odd name"]     a name that a dot cannot say
+//	t1.result.items[0].id     a part of it; t1.items[0].id means the same
+//	t1.result["odd name"]     a name that cannot follow a dot
 //
-// A field of a result that is itself called result is t1.result.result. Where ids of tasks hold dots,
-// the longest id that fits is meant.
+// A field of a result that is itself called result is t1.result.result. If ids of tasks contain dots, the longest
+// matching id is used.
 type reference struct {
 	text string
 	from source
-	id   string // where from is fromTask
+	id   string // set if from is fromTask
 	task int    // its place in the scope
 	path []step
 }
@@ -444,7 +447,7 @@ const (
 	fromTask
 )
 
-// step goes into a value: by name, or by place in a list.
+// step selects a part of a value: a member by its name, or an element of a list by its index.
 type step struct {
 	name  string
 	index int // -1: by name
@@ -492,7 +495,7 @@ func parseReference(text string, tasks map[string]int) (*reference, error) {
 	return r, nil
 }
 
-// head reports whether text begins with a word that ends there.
+// head reports whether text begins with a whole word: its end, a dot or a bracket follows.
 func head(text, word string) bool {
 	rest, ok := strings.CutPrefix(text, word)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
@@ -524,7 +527,7 @@ func (s step) String() string {
 	return "." + s.name
 }
 
-// follow goes a path into a value. ok is false where there is nothing.
+// follow returns the part of a value at a path. ok is false if there is none.
 func follow(v json.RawMessage, path []step) (_ json.RawMessage, ok bool) {
 	for _, s := range path {
 		if s.index >= 0 {
@@ -546,8 +549,8 @@ func follow(v json.RawMessage, path []step) (_ json.RawMessage, ok bool) {
 	return v, len(v) > 0
 }
 
-// followSchema goes a path into a schema. A problem is a part that cannot be there; doubt one that is not
-// listed, but not forbidden.
+// followSchema returns the schema at a path. problem describes a part that cannot exist; doubt one that the schema
+// neither lists nor forbids.
 func followSchema(s catalog.Schema, path []step) (at catalog.Schema, problem, doubt string) {
 	where := ""
 	for _, p := range path {
@@ -582,7 +585,7 @@ func orWhole(where string) string {
 	return strings.TrimPrefix(where, ".")
 }
 
-// list is names in a sentence, the first few.
+// list joins names for a message, at most 12 of them.
 func list(names []string) string {
 	const most = 12
 	if len(names) == 0 {

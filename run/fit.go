@@ -51,7 +51,7 @@ func (c *checker) types(s *scope, n *node) {
 		case from != nil:
 			c.reference(s, n.path, a.name, from, want)
 		case len(a.value.reads) == 0:
-			wrong, _ := n.input.Check(a.value.plain(), a.path...) // nothing where it stands elsewhere: checked with the whole
+			wrong, _ := n.input.Check(a.value.plain(), a.path...) // none if not in properties: checked at run time
 			for _, w := range wrong {
 				c.wrong(n.path, a.name, "%s", w)
 			}
@@ -61,7 +61,8 @@ func (c *checker) types(s *scope, n *node) {
 	}
 }
 
-// place is where an argument stands, with its schema: a name with dots may mean a member of an object, as plans write it.
+// place returns the path of an argument and its schema. A name with dots may mean a member of an object, as plans write
+// it.
 func place(in catalog.Schema, name string) (path []string, want catalog.Schema, found catalog.Presence) {
 	want, found = in.Member(name)
 	if found == catalog.Present || !strings.Contains(name, ".") {
@@ -86,7 +87,7 @@ func (c *checker) inner(s *scope, path, argument string, v *value) {
 	}
 }
 
-// reference checks where a value comes from, and that it can be what is wanted.
+// reference checks that the source of a value exists, and that its type is compatible with the wanted schema.
 func (c *checker) reference(s *scope, path, argument string, r *reference, want catalog.Schema) {
 	from, of := catalog.Schema{}, ""
 	switch r.from {
@@ -121,7 +122,7 @@ func (c *checker) reference(s *scope, path, argument string, r *reference, want 
 	case fromTask:
 		d := &c.plan.nodes[s.nodes[r.task]]
 		if d.kind == "" || d.kind == KindHost {
-			return // what it calls is unknown, which is said already, or has no result here
+			return // its tool is unknown, which is reported, or the host runs it and gives no result
 		}
 		from, of = catalog.ReadSchema(d.tool.OutputSchema), "the result of "+d.tool.ID
 	}

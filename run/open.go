@@ -11,16 +11,16 @@ import (
 	"waymark/catalog"
 )
 
-// Open is an argument that must have a value and has none: of a task of the DAG itself, of its parameters
-// (Task is "params"), or the intent (Task is "intent", without an argument).
+// Open is a required argument without a value: of a task of the DAG itself, of its parameters (Task is "params"), or
+// the intent (Task is "intent", without an argument).
 type Open struct {
 	Task     string
 	Argument string
-	Tool     string         // that takes it
+	Tool     string         // the tool that takes it
 	Schema   map[string]any // of the value; empty: not known
 }
 
-// Key is how a person names the argument: t1.path, params.repo, intent.
+// Key returns the name of the argument for a person: t1.path, params.repo, intent.
 func (o Open) Key() string {
 	if o.Argument == "" {
 		return o.Task
@@ -44,8 +44,8 @@ func (o Open) String() string {
 	return b.String()
 }
 
-// Form is a JSON Schema of the values that a DAG is missing, by task; an object that it accepts is what
-// [Request.Set] takes. nil: none are missing.
+// Form returns a JSON Schema of the missing values of a DAG, by task. [Request.Set] takes an object that fits it. Form
+// returns nil if no value is missing.
 func (e *CheckError) Form() map[string]any {
 	if len(e.Open) == 0 {
 		return nil
@@ -70,8 +70,8 @@ func (e *CheckError) Form() map[string]any {
 	return map[string]any{"type": "object", "properties": tasks, "required": order}
 }
 
-// missing notes that an argument has no value. What a stored capability is missing inside, no value of a
-// request gives.
+// missing reports an argument without a value. A value that is missing inside a called capability is not open, because
+// a request cannot supply it.
 func (c *checker) missing(s *scope, at Problem, o Open) {
 	at.Open = s.owner < 0
 	c.report(at)
@@ -80,13 +80,14 @@ func (c *checker) missing(s *scope, at Problem, o Open) {
 	}
 }
 
-// The words of a schema that a form can show by themselves, and the most bytes of a schema that is shown whole.
+// plainWords are the keywords of a schema that a form can show by themselves. maxFormSchema is the maximum size in
+// bytes of a schema that is shown whole.
 var plainWords = []string{"type", "title", "description", "enum", "format", "default", "examples"}
 
 const maxFormSchema = 4 << 10
 
-// shown is a schema as a form shows it. References lead out of it, so one with references is cut to what
-// stands at its top, and so is a long one.
+// shown returns a schema for a form. A schema that is long, or has references, which point outside of it, is reduced to
+// its top-level plain keywords.
 func shown(s catalog.Schema) map[string]any {
 	plain := func(v any) bool {
 		text, err := json.Marshal(v)
@@ -105,13 +106,13 @@ func shown(s catalog.Schema) map[string]any {
 	return top
 }
 
-// OnlyOpen reports whether values are all that a DAG is missing.
+// OnlyOpen reports whether missing values are the only problems of a DAG.
 func (e *CheckError) OnlyOpen() bool {
 	return len(e.Problems) > 0 && !slices.ContainsFunc(e.Problems, func(p Problem) bool { return !p.Open })
 }
 
-// Set gives arguments of tasks their values: by id of the task an object of arguments, by params an object of
-// parameters, by intent a text. A value stands for itself, also where it looks like a reference.
+// Set sets the arguments of tasks. values maps the id of a task to an object of arguments, params to an object of
+// parameters, and intent to a string. A value is taken literally, even if it looks like a reference.
 func (q *Request) Set(values map[string]json.RawMessage) error {
 	var problems []Problem
 	tasks := slices.Clone(q.DAG.Tasks)
@@ -161,7 +162,7 @@ func (q *Request) Set(values map[string]json.RawMessage) error {
 	return nil
 }
 
-// literally are arguments with values in which nothing is a reference.
+// literally returns arguments in which no part of a value is read as a reference.
 func literally(values map[string]json.RawMessage) map[string]json.RawMessage {
 	all := make(map[string]json.RawMessage, len(values))
 	for name, v := range values {

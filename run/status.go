@@ -15,21 +15,21 @@ const (
 	Running  State = "running"
 	Paused   State = "paused" // until a person decides about the nodes that wait
 	Done     State = "done"
-	Failed   State = "failed" // a node failed, or what came of the nodes is no answer
+	Failed   State = "failed" // a node failed, or the output could not be computed or stored
 	Canceled State = "canceled"
 )
 
 // Over reports whether a run has ended.
 func (s State) Over() bool { return s == Done || s == Failed || s == Canceled }
 
-// NodeState is where a node of a run stands.
+// NodeState is the state of a node of a run.
 type NodeState string
 
 const (
 	NodeWaiting     NodeState = "waiting"
 	NodeRunning     NodeState = "running"
 	nodeApproval    NodeState = "awaiting_approval"
-	NodeInterrupted NodeState = "interrupted" // begun before a crash: it may have happened, and a person decides whether it is done again
+	NodeInterrupted NodeState = "interrupted" // begun before a crash, may have happened; a person decides about a retry
 	NodeDone        NodeState = "done"
 	NodeFailed      NodeState = "failed"
 	NodeSkipped     NodeState = "skipped"
@@ -51,17 +51,17 @@ type Node struct {
 	Attempts    int             `json:"attempts,omitempty"`
 	StartedAt   time.Time       `json:"started_at,omitzero"`
 	DurationMS  int64           `json:"duration_ms,omitempty"`
-	Arguments   json.RawMessage `json:"arguments,omitempty"` // while a person is asked
+	Arguments   json.RawMessage `json:"arguments,omitempty"` // while a person has to approve it
 	Result      json.RawMessage `json:"result,omitempty"`
 	ErrorKind   Failure         `json:"error_kind,omitempty"`
 	Error       string          `json:"error,omitempty"`
 	Reason      string          `json:"reason,omitempty"`      // why it was skipped, or why a person is asked
 	Unvalidated string          `json:"unvalidated,omitempty"` // why the result is not known to fit its schema
-	Misfit      bool            `json:"misfit,omitempty"`      // the result does not fit its schema: no argument is taken from it
+	Misfit      bool            `json:"misfit,omitempty"`      // the result does not fit its schema: references see none
 	Unrecorded  string          `json:"unrecorded,omitempty"`  // why the call is not in the history although it should be
 }
 
-// Status is a run as it is now.
+// Status is the current status of a run.
 type Status struct {
 	ID         string          `json:"id"`
 	Capability string          `json:"capability,omitempty"`
@@ -71,7 +71,7 @@ type Status struct {
 	EndedAt    time.Time       `json:"ended_at,omitzero"`
 	Nodes      []Node          `json:"nodes"`
 	Waiting    []string        `json:"waiting"` // nodes that a person has to decide about
-	Done       int             `json:"done"`    // nodes, of those of the DAG itself
+	Done       int             `json:"done"`    // number of nodes, of the DAG itself only
 	Failed     int             `json:"failed"`
 	Skipped    int             `json:"skipped"`
 	Output     json.RawMessage `json:"output,omitempty"`
@@ -90,8 +90,8 @@ func (s Status) Brief() Status {
 	return s
 }
 
-// Record is a run before anything of it has happened. What it needs of the catalog is in it, so that a run
-// goes on as it was checked whatever is put into the catalog meanwhile.
+// Record is a run at its start. It contains the capabilities that the run needs, so that later changes of the catalog
+// do not affect the run.
 type Record struct {
 	ID           string                        `json:"id"`
 	Request      Request                       `json:"request"`
@@ -100,13 +100,14 @@ type Record struct {
 	By           string                        `json:"by,omitempty"`
 }
 
-// A Journal keeps what a run needs to go on in another process. Each method returns when what it was told is
-// durable. Calls of tools alone are told of: all else follows from them.
+// A Journal stores what another process needs to continue a run. Each method returns when its data is durable. Only
+// calls of tools are recorded: everything else follows from them.
 //
 //	Start ─▶ Began t1 ─▶ (call) ─▶ Ended t1 ─▶ (its result is used) … ─▶ Leave
 //
-// So a node that began and did not end may or may not have happened, and no other. A run is left when it has ended, and
-// when nothing of it can happen before a person decides: then it waits in the journal, and [Resume] goes on with it.
+// So it is unknown only for a node that began and did not end whether its call happened. Leave is called when a run has
+// ended, and when nothing can happen before a person decides: then the run waits in the journal until [Resume]
+// continues it.
 type Journal interface {
 	Start(ctx context.Context, r Record, s Status) error
 	Began(ctx context.Context, run string, n Node) error
@@ -114,25 +115,25 @@ type Journal interface {
 	Leave(ctx context.Context, s Status) error
 }
 
-// Past is what a journal holds of a run that has not ended: the nodes that began, by path, as they were
-// told of last.
+// Past is the content of a journal about a run that has not ended: the nodes that began, by path, in their last
+// recorded state.
 type Past struct {
 	Record
 	Nodes   map[string]Node
 	Waiting []string // paths of nodes that waited for a decision
 }
 
-// CapabilityRun is how one capability fared in a run: the one asked for, or one within it.
+// CapabilityRun is the outcome of one capability in a run: the requested one, or one within it.
 type CapabilityRun struct {
 	ID         string
-	Path       string    // of its node; empty: it is what was run
-	Outcome    NodeState // NodeDone, or NodeFailed because of what its tools did
+	Path       string    // of its node; empty: the requested capability
+	Outcome    NodeState // NodeDone, or NodeFailed with a failure held against its tools
 	ErrorKind  Failure
 	DurationMS int64
 }
 
-// Failure is whose fault it is that a run failed: that of the first node that failed and may not, else, where what
-// came of the nodes is no answer, the tools'. It is empty for a run that did not fail.
+// Failure returns the kind of failure that made a run fail: that of the first node that failed without on_error, or
+// else FailedTool, because the results gave no valid output. It is empty for a run that did not fail.
 func (p *Plan) Failure(s Status) Failure {
 	if s.State != Failed {
 		return ""
@@ -143,7 +144,8 @@ func (p *Plan) Failure(s Status) Failure {
 	return FailedTool
 }
 
-// CapabilityRuns lists the capabilities of a run that has ended, as far as their end says something of them.
+// CapabilityRuns lists the capabilities of a run that has ended, except those whose outcome says nothing about them
+// (see [Failure.Held]).
 func (p *Plan) CapabilityRuns(s Status) (all []CapabilityRun) {
 	add := func(r CapabilityRun) {
 		if r.Outcome == NodeDone || r.Outcome == NodeFailed && r.ErrorKind.Held() {

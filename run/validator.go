@@ -17,10 +17,10 @@ import (
 	"waymark/catalog"
 )
 
-// Validator checks values by a JSON Schema that somebody else wrote. It loads nothing but the schema itself, and does at
-// most mostSteps steps for one value: a schema of some hundred bytes can ask for 2⁶⁰. Formats are not checked.
+// Validator checks values against an untrusted JSON Schema. It loads no document besides the schema itself, and makes
+// at most mostSteps steps for one value: a schema of a few hundred bytes can require 2⁶⁰. Formats are not checked.
 type Validator struct {
-	mu    sync.Mutex // one value at a time: the steps are counted here
+	mu    sync.Mutex // one value is checked at a time, as steps is shared
 	steps int
 	root  *jsonschema.Schema
 }
@@ -37,9 +37,9 @@ var (
 
 const schemaURL = "waymark:schema"
 
-// NewValidator compiles a schema; nil for no schema.
+// NewValidator compiles a schema. It returns nil if there is none.
 func NewValidator(text json.RawMessage) (v *Validator, err error) {
-	defer func() { // of the library, by a schema it was not made for
+	defer func() { // the library panics on some unexpected schemas
 		if p := recover(); p != nil {
 			v, err = nil, fmt.Errorf("the schema cannot be read: %v", p)
 		}
@@ -58,7 +58,7 @@ func NewValidator(text json.RawMessage) (v *Validator, err error) {
 	allowNull(doc)
 	v = new(Validator)
 	c := jsonschema.NewCompiler()
-	c.UseLoader(jsonschema.SchemeURLLoader{}) // else a reference could read any file here
+	c.UseLoader(jsonschema.SchemeURLLoader{}) // otherwise a reference could read any local file
 	if err := c.AddResource(schemaURL, doc); err != nil {
 		return nil, fmt.Errorf("the schema cannot be read: %w", err)
 	}
@@ -69,7 +69,7 @@ func NewValidator(text json.RawMessage) (v *Validator, err error) {
 	return v, nil
 }
 
-// allowNull rewrites nullable of OpenAPI 3.0, which servers copy into their schemas.
+// allowNull replaces nullable of OpenAPI 3.0, which servers copy into their schemas, by the type null.
 func allowNull(schema any) {
 	switch s := schema.(type) {
 	case map[string]any:
@@ -89,9 +89,10 @@ func allowNull(schema any) {
 	}
 }
 
-// count has every schema that can be reached from a compiled one counted when it is applied: the library has no limit on
-// what it does, but it asks a format before it goes into the parts of a schema. So every schema gets a format of ours, and
-// formats of its own are not checked, as the standard has it. A schema weighs one, and one for each alternative.
+// count makes every schema that is reachable from a compiled one count its applications. The library has no limit on
+// its work, but it calls the format of a schema before it descends into the parts. Therefore each schema gets a format
+// that counts, and its own format is not checked, which is the default of the standard. A schema weighs 1, plus 1 for
+// each schema in allOf, anyOf and oneOf.
 func (v *Validator) count(at reflect.Value, seen map[*jsonschema.Schema]bool) {
 	switch at.Kind() {
 	case reflect.Interface, reflect.Pointer:
@@ -127,16 +128,17 @@ func (v *Validator) count(at reflect.Value, seen map[*jsonschema.Schema]bool) {
 	}
 }
 
-// Mismatch says what of a value does not fit a schema: where, and why.
+// Mismatch is a part of a value that does not fit a schema: its place and the reason.
 type Mismatch struct {
 	At, Detail string
-	Absent     bool // members of an object that there must be are not there
+	Absent     bool // required members of an object are missing
 }
 
 func (m Mismatch) String() string { return strings.TrimPrefix(m.At+": "+m.Detail, ": ") }
 
-// Check lists what of a value does not fit, at most eight places. An error means that this cannot be said. With a path
-// the value is that of the property at its end, of which a schema without the property there says nothing.
+// Check returns the parts of a value that do not fit, at most eight. An error means that the value could not be
+// checked. With a path, value is that of the property at its end; a schema that does not define the property accepts
+// it.
 func (v *Validator) Check(value json.RawMessage, path ...string) (wrong []Mismatch, err error) {
 	if v == nil {
 		return nil, nil
@@ -174,7 +176,7 @@ func (v *Validator) Check(value json.RawMessage, path ...string) (wrong []Mismat
 
 var english = message.NewPrinter(language.English)
 
-// leaves appends the causes of an error that have no further cause.
+// leaves appends the causes of an error that have no further cause, up to eight.
 func leaves(to []Mismatch, e *jsonschema.ValidationError) []Mismatch {
 	const most = 8
 	if len(e.Causes) == 0 && len(to) < most {

@@ -13,7 +13,7 @@ import (
 	"waymark/catalog"
 )
 
-// work carries out one node: says that it begins, calls, and says how it ended.
+// work carries out one node: it records the beginning in the journal, calls the tool, and records the end.
 func (r *Run) work(i int, s Node, arguments json.RawMessage, after []string) (end nodeEnd) {
 	n := &r.plan.nodes[i]
 	if n.kind == kindScript {
@@ -53,7 +53,7 @@ func (r *Run) work(i int, s Node, arguments json.RawMessage, after []string) (en
 	return end
 }
 
-// tooLong says why a result cannot be kept, or nothing.
+// tooLong returns the reason why a result is too large to be stored, or an empty string.
 func (r *Run) tooLong(result json.RawMessage) string {
 	if len(result) > maxResult {
 		return fmt.Sprintf("its result is larger than %d bytes", maxResult)
@@ -65,8 +65,8 @@ func (r *Run) tooLong(result json.RawMessage) string {
 	return ""
 }
 
-// call calls a tool, and takes nothing amiss. known is false if nothing is known of what happened because the call was given
-// up from here.
+// call calls a tool, and converts errors and panics into results. known is false if the effect of the call is unknown
+// because the run gave it up.
 func (r *Run) call(n *node, arguments json.RawMessage, after []string) (result Result, known bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -102,7 +102,7 @@ func (r *Run) call(n *node, arguments json.RawMessage, after []string) (result R
 	return Result{Failure: FailedUnavailable, Message: "it is not known what happened: " + err.Error()}, true
 }
 
-// compute runs a script. It needs no journal: it gives the same again.
+// compute runs a script. It needs no journal, because a repetition gives the same result.
 func (r *Run) compute(i int, s Node, arguments json.RawMessage) nodeEnd {
 	s.Arguments = nil
 	env := map[string]any{nameIntent: r.intent, nameParams: decode(arguments), nameTasks: map[string]any{}}
@@ -116,8 +116,8 @@ func (r *Run) compute(i int, s Node, arguments json.RawMessage) nodeEnd {
 	return nodeEnd{node: i, status: s}
 }
 
-// resultOf is what other nodes see of a call: the structured content, else the text, as JSON if it is an
-// object or a list.
+// resultOf returns the result of a call for other nodes: the structured content, or else the text, parsed as JSON if it
+// is an object or a list.
 func resultOf(r Result) json.RawMessage {
 	if s := bytes.TrimSpace(r.Structured); len(s) > 0 && json.Valid(s) && string(s) != "null" {
 		return s
@@ -134,13 +134,13 @@ func resultOf(r Result) json.RawMessage {
 	return b
 }
 
-// Texts are the texts of MCP content blocks.
+// Texts returns the texts of MCP content blocks.
 func Texts(content json.RawMessage) (texts []string) {
 	var blocks []struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	}
-	_ = json.Unmarshal(content, &blocks) // what is no list of blocks has no text
+	_ = json.Unmarshal(content, &blocks) // anything but a list of blocks has no text
 	for _, b := range blocks {
 		if b.Type == "text" {
 			texts = append(texts, b.Text)
@@ -149,9 +149,9 @@ func Texts(content json.RawMessage) (texts []string) {
 	return texts
 }
 
-// decode reads JSON for an expression: whole numbers stay whole.
+// decode decodes JSON for an expression. Whole numbers become int.
 func decode(raw json.RawMessage) any {
-	v, _ := catalog.Decode(raw) // what is no JSON is nil
+	v, _ := catalog.Decode(raw) // invalid JSON gives nil
 	return plainNumbers(v)
 }
 
@@ -161,7 +161,7 @@ func plainNumbers(v any) any {
 		if i, err := v.Int64(); err == nil && i >= math.MinInt && i <= math.MaxInt {
 			return int(i)
 		}
-		f, _ := v.Float64() // beyond the range it is infinite, which no value may be
+		f, _ := v.Float64() // out of range it is infinite, which JSON output rejects
 		return f
 	case []any:
 		for i := range v {

@@ -86,9 +86,9 @@ func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (res l
 	return s.erase(ctx, sel)
 }
 
-// erase forgets what is selected in the workspace of ctx: scores, replies of judges and runs, then the history, and
-// last what hooks say of it and have said: before a time, or all of it, since a file of a session names neither source
-// nor episode.
+// erase forgets the selected history in the workspace of ctx: first scores, replies of judges and runs, then the
+// history, and last the files of hooks. A file of a hook session names neither source nor episode, so the files before
+// the selected time are removed, or all of them if the selection has no time.
 func (s *Server) erase(ctx context.Context, sel live.Selection) (res live.ForgetResult, err error) {
 	workspace := api.From(ctx).Workspace
 	e, err := s.engine(ctx)
@@ -99,7 +99,7 @@ func (s *Server) erase(ctx context.Context, sel live.Selection) (res live.Forget
 		return res, err
 	}
 	run := sel.Episode
-	if run != "" { // the session of the episodes of a run is its id
+	if run != "" { // the session of the episodes of a run is the id of the run
 		for it, err := range e.Items(ctx) {
 			if err != nil {
 				return res, err
@@ -118,7 +118,7 @@ func (s *Server) erase(ctx context.Context, sel live.Selection) (res live.Forget
 	}
 	before := sel.Before
 	if before.IsZero() {
-		before = s.cfg.Now().Add(time.Hour) // whatever the clock of the file system
+		before = s.cfg.Now().Add(time.Hour) // later than any file, whatever the clock of the file system
 	}
 	return res, hook.WhisperOf(s.cfg.Data, workspace).Forget(before)
 }
@@ -136,7 +136,7 @@ func (s *Server) postKey(ctx context.Context, q *question[keyBody]) (made keyCre
 	if q.Body.Agent != "" && s.cfg.Upstream.ToolSet(workspace, q.Body.Agent).Patterns == nil {
 		return made, api.Problem(http.StatusUnprocessableEntity, fmt.Sprintf("workspace %q has no agent %q; agents are defined in %s", workspace, q.Body.Agent, gateway.DefinitionsFile))
 	}
-	name, err := catalog.Identifier("name", q.Body.Name, catalog.MaxName) // terminals show it
+	name, err := catalog.Identifier("name", q.Body.Name, catalog.MaxName) // terminals display the name
 	if err != nil {
 		return made, api.Problem(http.StatusUnprocessableEntity, err.Error())
 	}
@@ -160,7 +160,7 @@ func (s *Server) listKeys(ctx context.Context, _ *struct{}) (keyList, error) {
 func (s *Server) deleteKey(ctx context.Context, q *api.ByID) (none api.None, err error) {
 	a := api.From(ctx)
 	row, err := s.storedKey(ctx, q.ID)
-	if err == nil && row.Workspace != a.Workspace && !a.Operator { // as if it were not there: whose keys exist is nobody else's business
+	if err == nil && row.Workspace != a.Workspace && !a.Operator { // reported as missing: the keys of other workspaces are confidential
 		err = storage.ErrNotFound
 	}
 	if err == nil {
@@ -180,13 +180,13 @@ func (s *Server) listWorkspaces(ctx context.Context, _ *struct{}) (workspaceList
 	return workspaceList{names}, err
 }
 
-// workspaces names those that can be asked.
+// workspaces returns the sorted names of the workspaces that can be queried.
 func (s *Server) workspaces(ctx context.Context) ([]string, error) {
 	names, err := s.cfg.Workspaces.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(names, api.DefaultWorkspace) { // it exists before anybody writes into it
+	if !slices.Contains(names, api.DefaultWorkspace) { // it exists before anything is recorded in it
 		names = append(names, api.DefaultWorkspace)
 	}
 	slices.Sort(names)
@@ -210,8 +210,8 @@ func (s *Server) putWorkspace(ctx context.Context, q *nameQuery) (made workspace
 	return workspaceMade{name, !existed}, nil
 }
 
-// deleteWorkspace removes the keys first: a key that outlived its workspace would open the next one
-// of that name.
+// deleteWorkspace removes the keys first: a key that outlived its workspace would give access to the next workspace of
+// the same name.
 func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (none api.None, err error) {
 	if !s.cfg.Workspaces.Exists(q.Name) {
 		return none, api.Problem(http.StatusNotFound, fmt.Sprintf("there is no workspace %q", q.Name))
@@ -231,7 +231,7 @@ func (s *Server) deleteWorkspace(ctx context.Context, q *nameQuery) (none api.No
 	return none, s.dropBeside(q.Name)
 }
 
-// dropBeside removes what belongs to a deleted workspace and is not in the store.
+// dropBeside removes the files of a deleted workspace that are outside the store.
 func (s *Server) dropBeside(workspace string) error {
 	if s.cfg.Data == "" {
 		return nil
@@ -239,7 +239,7 @@ func (s *Server) dropBeside(workspace string) error {
 	return errors.Join(os.RemoveAll(string(hook.WhisperOf(s.cfg.Data, workspace))), os.RemoveAll(evaluate.KeptFile(s.cfg.Data, workspace)))
 }
 
-// doctor looks at everything a person would ask about first.
+// doctor returns the checks that a person needs first when something is wrong.
 func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (out doctorAnswer, err error) {
 	if api.From(ctx).Operator {
 		out.Settings = s.cfg.Settings

@@ -88,7 +88,7 @@ func put[T, L any](ctx context.Context, s *Server, in *api.RawInput, place strin
 	return putResult(submit(e, ctx, list, api.From(ctx).Trust()))
 }
 
-// entries reads a list, bare or in an object at a place.
+// entries decodes a list that is the body itself or the member place of the body.
 func entries[T, L any](in *api.RawInput, place string, of func(L) []T) ([]T, error) {
 	data, err := api.JsonBody(in.Request)
 	if err != nil {
@@ -107,7 +107,7 @@ func entries[T, L any](in *api.RawInput, place string, of func(L) []T) ([]T, err
 	return nil, api.WrongField(place, "is required")
 }
 
-// putResult answers with what was taken; if nothing was, the request as a whole is refused.
+// putResult returns the result of a put; if no entry was accepted, it returns an error for the whole request.
 func putResult(res live.PutResult, err error) (live.PutResult, error) {
 	if err == nil && len(res.Rejected) > 0 && res.Added+res.Updated+res.Unchanged == 0 {
 		p := api.Problem(http.StatusUnprocessableEntity, fmt.Sprintf("none of %d entries can be taken: %s", len(res.Rejected), res.Rejected[0].Error))
@@ -119,8 +119,8 @@ func putResult(res live.PutResult, err error) (live.PutResult, error) {
 	return res, err
 }
 
-// quarantined reports why a reader may not see the texts of an entry: they could instruct a model, so that those who may
-// approve an entry alone read them.
+// quarantined returns the reason why the caller may not read the texts of an entry. Such texts could instruct a model,
+// so only callers who may approve the entry can read them.
 func quarantined(ctx context.Context, e *live.Engine, id string) (reason string, is bool) {
 	held, is := e.Withheld(id)
 	if !is || held.Absent != suggest.AbsentQuarantined || api.From(ctx).Approves() {
@@ -129,7 +129,7 @@ func quarantined(ctx context.Context, e *live.Engine, id string) (reason string,
 	return "quarantined: " + held.Detail, true
 }
 
-// shownTool is a tool as the caller may read it; without its texts where it is quarantined.
+// shownTool returns a tool as the caller may read it: without its texts if it is quarantined.
 func shownTool(ctx context.Context, e *live.Engine, t catalog.Tool) catalog.Tool {
 	if reason, is := quarantined(ctx, e, t.ID); is {
 		t = catalog.Tool{ID: t.ID, Server: t.Server, Description: reason}
@@ -145,7 +145,7 @@ func shownCapability(ctx context.Context, e *live.Engine, c catalog.Capability) 
 	return c
 }
 
-// showAll replaces entries by what the caller may read.
+// showAll replaces each entry by the version that the caller may read.
 func showAll[T any](ctx context.Context, e *live.Engine, list []T, show func(context.Context, *live.Engine, T) T) {
 	for i := range list {
 		list[i] = show(ctx, e, list[i])
@@ -167,7 +167,8 @@ func (s *Server) listCapabilities(ctx context.Context, e *live.Engine, q *capabi
 	return capabilityPage{caps, cursor}, err
 }
 
-// get answers with an entry under its id or, if there is none, under the id its spelling means.
+// get returns a handler that finds an entry by its exact id or, if there is none, by the id that a spelling resolves
+// to.
 func get[T any](kind catalog.Kind, find func(*suggest.Model, string) (T, bool),
 	show func(context.Context, *live.Engine, T) T) api.Handler[api.ByID, T] {
 	return func(ctx context.Context, e *live.Engine, q *api.ByID) (T, error) {
@@ -185,7 +186,7 @@ func get[T any](kind catalog.Kind, find func(*suggest.Model, string) (T, bool),
 	}
 }
 
-// remove takes ids exactly: a spelling that is resolved could name another tool tomorrow.
+// remove accepts exact ids only: a spelling could resolve to another tool tomorrow.
 func remove(kind catalog.Kind) api.Handler[api.ByID, api.None] {
 	return func(ctx context.Context, e *live.Engine, q *api.ByID) (none api.None, err error) {
 		known, err := e.Remove(ctx, kind, q.ID, api.From(ctx).Trust())
@@ -193,7 +194,7 @@ func remove(kind catalog.Kind) api.Handler[api.ByID, api.None] {
 	}
 }
 
-// orMissing is the error of a removal, also where there was nothing to remove.
+// orMissing returns the error of a removal, and 404 if there was nothing to remove.
 func orMissing(known bool, err error, kind, id string) error {
 	if err == nil && !known {
 		err = api.Problem(http.StatusNotFound, fmt.Sprintf("there is no %s %q", kind, id))

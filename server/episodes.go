@@ -59,11 +59,11 @@ func (s *Server) episodeRoutes(r *api.Table) {
 // recorded is the answer of record_episode.
 type recorded struct {
 	live.RecordResult
-	ID string `json:"id"` // under which the episode is kept
+	ID string `json:"id"` // under which the episode is stored
 }
 
-// recordTool records a finished task, so that the next question of the conversation counts it. An id and a session are
-// made for it if it has none.
+// recordTool records a finished task and waits up to waitForSeq until the model counts it, for the next request of the
+// conversation. It sets an id and a session if the episode has none.
 func (s *Server) recordTool(ctx context.Context, q *question[episodic.Episode]) (out recorded, text string, err error) {
 	e, err := s.recorder(ctx)
 	if err != nil {
@@ -150,7 +150,8 @@ func (s *Server) record(ctx context.Context, in *api.RawInput) (none recordResul
 	return recordResult{out.Taken.Episodes, out.Duplicates.Episodes, out.Rejections, out.Seq}, err
 }
 
-// episodeList is the elements of a body that is a list, or an object with the member episodes; nil for one episode.
+// episodeList returns the elements of a body that is a list or an object with the member episodes; nil: a single
+// episode.
 func episodeList(data []byte) ([]json.RawMessage, error) {
 	if data[0] == '[' {
 		return api.Decode[[]json.RawMessage](data)
@@ -159,7 +160,7 @@ func episodeList(data []byte) ([]json.RawMessage, error) {
 		Episodes json.RawMessage `json:"episodes"`
 	}
 	if json.Unmarshal(data, &named) != nil || named.Episodes == nil {
-		return nil, nil // what is wrong with it is said where it is read as an episode
+		return nil, nil // errors are reported when it is decoded as an episode
 	}
 	body, err := api.Decode[struct {
 		Episodes []json.RawMessage `json:"episodes"`
@@ -167,7 +168,7 @@ func episodeList(data []byte) ([]json.RawMessage, error) {
 	return append([]json.RawMessage{}, body.Episodes...), err
 }
 
-// recordOne records a single episode, which is an error if it is refused.
+// recordOne records a single episode and returns an error if the episode is rejected.
 func recordOne(ctx context.Context, e *live.Engine, source string, episode episodic.Episode) (res live.RecordResult, err error) {
 	res, err = e.Record(ctx, source, []episodic.Episode{episode})
 	if err == nil && len(res.Rejected) > 0 {
@@ -186,13 +187,13 @@ func decodeEpisode(data []byte) (episodic.Episode, error) {
 	return claimed(episode), err
 }
 
-// claimed keeps what an episode says of its source as a label; the source that counts is the credential.
+// claimed moves the source that an episode claims to its label, if that is empty; the credential determines the source.
 func claimed(e episodic.Episode) episodic.Episode {
 	e.Label, e.Source = cmp.Or(e.Label, e.Source), ""
 	return e
 }
 
-// claimedID is the id of a line that is refused, as far as it can be told.
+// claimedID returns the id of a rejected line, or an empty string if it cannot be read.
 func claimedID(data []byte) string {
 	var named struct{ ID string }
 	if json.Unmarshal(data, &named) != nil || len(named.ID) > 256 {
@@ -201,7 +202,7 @@ func claimedID(data []byte) string {
 	return named.ID
 }
 
-// lineVisitor gets each line that is not blank, or each element of a list, numbered from 1.
+// lineVisitor receives each line that is not blank, or each element of a list; numbers begin at 1.
 type lineVisitor func(number int, data []byte, err error) error
 
 var errLineTooLong = errors.New("the line is too long")

@@ -10,7 +10,7 @@ import (
 	"waymark/server/internal/api"
 )
 
-// strictFormat plugs the rules into huma, which reads each body twice: as any, to validate it
+// strictFormat applies the JSON rules of package api in huma, which reads each body twice: into any, to validate it
 // against the schema of the route, then into the type of the handler.
 var strictFormat = huma.Format{
 	Marshal: func(w io.Writer, v any) error {
@@ -19,8 +19,7 @@ var strictFormat = huma.Format{
 			_, _ = w.Write(data)
 			return nil
 		}
-		// Nothing is written yet, so that a score that is not a number becomes an honest 500
-		// instead of a 200 with half a body.
+		// Nothing is written yet, so a score that is not a number gives a 500 instead of a 200 with half a body.
 		if rw, ok := w.(http.ResponseWriter); ok {
 			api.WriteProblem(rw, api.Problem(http.StatusInternalServerError, "the answer cannot be written as JSON"))
 			return nil

@@ -33,7 +33,7 @@ type diffQuery struct {
 	To   string `query:"to" default:"current" maxLength:"128" doc:"current, previous, or the version of a model in memory or of one of the two builds kept on disk."`
 }
 
-// stats are the numbers of the model, and what was judged of it.
+// stats are the statistics of the model, with the result of its last judged rebuild.
 type stats struct {
 	suggest.Stats
 	Behind  *live.Behind     `json:"behind,omitempty" doc:"What of the model is older than the log, since when and why; absent if nothing is."`
@@ -76,7 +76,7 @@ func (s *Server) graph(ctx context.Context, q *graphQuery) (*graphAnswer, error)
 	return out, err
 }
 
-// inQuery moves the place of an error from the body to the query.
+// inQuery changes the location of a client error from the body to the query.
 func inQuery(err error) error {
 	p := api.ProblemOf(err)
 	for _, d := range p.Errors {
@@ -97,7 +97,7 @@ func (s *Server) graphDiff(ctx context.Context, e *live.Engine, q *diffQuery) (d
 	if err != nil {
 		return d, err
 	}
-	requests := to.SampleRequests(api.From(ctx).May(api.ScopeAdmin)) // intents are shown to those alone who may export them
+	requests := to.SampleRequests(api.From(ctx).May(api.ScopeAdmin)) // only callers who may export intents see them
 	if len(q.Context) > 0 || q.Intent != "" {
 		requests = []suggest.NextRequest{{Context: q.Context, Intent: q.Intent}}
 	}

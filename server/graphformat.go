@@ -11,9 +11,9 @@ import (
 	"waymark/suggest"
 )
 
-// graphFormats are the forms of the graph beside JSON. Ids, names and everything else that came
-// from outside is quoted by the rules of each form; nodes are numbered in the order of the export,
-// which is that of their ids, so equal graphs give equal bytes.
+// graphFormats are the formats of the graph besides JSON. Ids, names and all other external text are quoted by the
+// rules of each format. Nodes are numbered in the order of the export, which is sorted by id, so equal graphs give
+// equal bytes.
 var graphFormats = map[string]struct {
 	mediaType string
 	write     func(*bytes.Buffer, suggest.Export)
@@ -23,11 +23,11 @@ var graphFormats = map[string]struct {
 	"mermaid": {"text/vnd.mermaid", writeMermaid},
 }
 
-// formatWeight is the shortest form that reads back as the same number.
+// formatWeight returns the shortest text that parses to the same number.
 func formatWeight(w float64) string { return strconv.FormatFloat(w, 'g', -1, 64) }
 
-// writeDOT writes the language of Graphviz. Inside "…" only the quote and the backslash are special;
-// the backslash would start an escape like \N in a label.
+// writeDOT writes the Graphviz language. Inside "…" only the quote and the backslash are special; a backslash would
+// start an escape like \N in a label.
 func writeDOT(b *bytes.Buffer, e suggest.Export) {
 	quote := func(s string) string {
 		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", "", "\x00", "").Replace(s) + `"`
@@ -55,7 +55,7 @@ func writeDOT(b *bytes.Buffer, e suggest.Export) {
 func writeGraphML(b *bytes.Buffer, e suggest.Export) {
 	text := func(s string) string {
 		var t strings.Builder
-		_ = xml.EscapeText(&t, []byte(s)) // a Builder takes everything
+		_ = xml.EscapeText(&t, []byte(s)) // a Builder returns no errors
 		return t.String()
 	}
 	b.WriteString(xml.Header + `<graphml xmlns="http://graphml.graphdrawing.org/xmlns">` + "\n")
@@ -95,9 +95,9 @@ func writeGraphML(b *bytes.Buffer, e suggest.Export) {
 	b.WriteString("  </graph>\n</graphml>\n")
 }
 
-// writeMermaid writes a flowchart. Mermaid ids allow little, so nodes are n0, n1, …; in a label every
-// character with a meaning to Mermaid, Markdown or HTML is written by its number, as in #quot; style
-// entities, so that a name can neither end the label nor become markup.
+// writeMermaid writes a flowchart. Mermaid ids allow few characters, so nodes are named n0, n1, …. In a label, every
+// character with a meaning to Mermaid, Markdown or HTML is written as a numeric entity in the style of #quot;, so that
+// a name can neither end the label nor become markup.
 func writeMermaid(b *bytes.Buffer, e suggest.Export) {
 	label := func(s string) string {
 		var t strings.Builder

@@ -23,7 +23,7 @@ type rebuildBody struct {
 	DryRun bool `json:"dry_run,omitempty" mcp:"-" doc:"Only judge: the job ends as a rebuild would, done or refused, and nothing is written."`
 }
 
-// Arguments are those of the tool rebuild.
+// Arguments returns the body, into which the arguments of the tool rebuild are decoded.
 func (in *rebuildInput) Arguments() any {
 	in.Body = new(rebuildBody)
 	return in.Body
@@ -40,7 +40,7 @@ type (
 	}
 )
 
-// jobEvent is a step of a job, as the events of a stream carry it.
+// jobEvent is the progress of a job, as an event of a stream.
 type jobEvent live.Job
 
 func (s *Server) jobRoutes(r *api.Table) {
@@ -79,11 +79,11 @@ func (s *Server) rebuild(_ context.Context, e *live.Engine, in *rebuildInput) (j
 	return job, err
 }
 
-// rebuildTimeout is how long rebuild waits: replaying a long history takes minutes.
+// rebuildTimeout limits how long rebuild waits: replaying a long history takes minutes.
 const rebuildTimeout = time.Hour
 
-// rebuildAndWait starts the job, or joins the one that runs, and waits for it. A cancelled call cancels a job
-// it started; a job that somebody else started goes on.
+// rebuildAndWait starts a job, or joins the one that is running, and waits for it. A cancelled call cancels the job
+// only if the call started it.
 func (s *Server) rebuildAndWait(ctx context.Context, in *rebuildInput) (job live.Job, text string, err error) {
 	e, err := s.engine(ctx)
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *Server) cancelJob(ctx context.Context, q *api.ByID) (live.Job, error) {
 func (s *Server) watchJob(ctx context.Context, q *api.ByID, send sse.Sender) {
 	e, job, err := s.job(ctx, q.ID)
 	if err != nil {
-		return // it went between the check and now; an empty stream says as much
+		return // the job was removed after the check; the stream stays empty
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -19,37 +19,37 @@ import (
 	"waymark/storage"
 )
 
-// An API key is wmk_<id>_<secret>: the id finds the row, the secret proves it. The secret is 32
-// random bytes, so its plain SHA-256 is as hard to invert as the secret is to guess; nothing else of
-// it is stored. Keys are looked up on every request, so that a revocation holds at once.
+// An API key is wmk_<id>_<secret>: the id locates the row, the secret authenticates it. The secret is 32 random bytes,
+// so its plain SHA-256 is as hard to invert as the secret is to guess; nothing else of it is stored. Keys are looked up
+// on every request, so a revocation takes effect at once.
 const (
 	keyPrefix = "wmk_"
-	keyRow    = "key/" // of the system table, followed by the id
+	keyRow    = "key/" // prefix of a row of the system table, followed by the id
 )
 
-// KeyInfo is what may be shown of a key.
+// KeyInfo is the part of a key that may be shown.
 type KeyInfo struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
 	Workspace string    `json:"workspace"`
 	Scopes    []string  `json:"scopes"`
 	CreatedAt time.Time `json:"created_at"`
-	Agent     string    `json:"agent,omitempty"` // whose tool set bounds the key; empty: none
+	Agent     string    `json:"agent,omitempty"` // the agent whose tool set limits the key; empty: none
 }
 
-// storedKey is the row of a key.
+// storedKey is the stored row of a key.
 type storedKey struct {
 	KeyInfo
 	SHA256 string `json:"sha256"`
 }
 
-// keys are the API keys of all workspaces.
+// keys returns the rows of the API keys of all workspaces.
 func (s *Server) keys() api.Rows[storedKey] {
 	return api.Rows[storedKey]{Table: s.cfg.Store.System(), Prefix: keyRow}
 }
 
-// createKey stores a new key and returns it with the only copy of its text. A workspace that does not exist is
-// created: who has a key may ask before anything is recorded.
+// createKey stores a new key and returns it with the only copy of its text. It creates the workspace if it does not
+// exist, so that the key can be used before anything is recorded.
 func (s *Server) createKey(ctx context.Context, name, workspace string, set api.Scopes, agent string) (KeyInfo, string, error) {
 	if err := s.cfg.Workspaces.Create(ctx, workspace); err != nil {
 		return KeyInfo{}, "", err
@@ -69,7 +69,7 @@ func digestOf(secret string) string {
 	return hex.EncodeToString(digest[:])
 }
 
-// storedKey reads a key from memory; storage.ErrNotFound if there is none.
+// storedKey reads a key from the memory cache; it returns storage.ErrNotFound if there is none.
 func (s *Server) storedKey(ctx context.Context, id string) (row storedKey, err error) {
 	value, err := s.keys().Cached(ctx, keyRow+id)
 	if err == nil {
@@ -78,7 +78,7 @@ func (s *Server) storedKey(ctx context.Context, id string) (row storedKey, err e
 	return row, err
 }
 
-// listKeysOf returns the keys of a workspace ("": of all), by id.
+// listKeysOf returns the keys of a workspace, or of all workspaces if it is "", sorted by id.
 func (s *Server) listKeysOf(ctx context.Context, workspace string) ([]KeyInfo, error) {
 	out := []KeyInfo{}
 	for row, err := range s.keys().All(ctx) {
@@ -92,8 +92,8 @@ func (s *Server) listKeysOf(ctx context.Context, workspace string) ([]KeyInfo, e
 	return out, nil
 }
 
-// keyAccess is the access that the text of a key grants. Unknown id and wrong secret are one error. That an id is unknown
-// is no secret, as ids are shown in lists.
+// keyAccess returns the access that a key grants. An unknown id and a wrong secret give the same error. Whether an id
+// exists is no secret, because lists show ids.
 func (s *Server) keyAccess(ctx context.Context, token string) (api.Access, error) {
 	rest, ok := strings.CutPrefix(token, keyPrefix)
 	id, secret, cut := strings.Cut(rest, "_")
@@ -119,15 +119,15 @@ func (s *Server) keyAccess(ctx context.Context, token string) (api.Access, error
 	return a, nil
 }
 
-// accessOf decides who a request is from.
+// accessOf returns the access of a request, from its credential.
 //
 //	no Authorization   loopback without keys: everything in "default"; otherwise refused
-//	the local token    everything; Waymark-Workspace, Waymark-Source and Waymark-Agent are obeyed
-//	wmk_<id>_<secret>  what the key grants
-//	wms_<session>      what the credential grants that made the sign-in link
+//	the local token    everything; Waymark-Workspace, Waymark-Source and Waymark-Agent are applied
+//	wmk_<id>_<secret>  the access of the key
+//	wms_<session>      the access of the credential that created the sign-in link
 //
-// From anybody but the bearer of the local token these headers are refused rather than ignored,
-// so that nobody believes to have written somewhere else.
+// From all other callers these headers are refused, not ignored, so that nobody assumes that a write went to another
+// workspace.
 func (s *Server) accessOf(r *http.Request) (api.Access, error) {
 	a, err := s.credential(r)
 	if err != nil {
@@ -181,12 +181,13 @@ func (s *Server) credential(r *http.Request) (api.Access, error) {
 	return a, err
 }
 
-// needsKey reports whether every request needs a credential, on loopback too: once a key exists, a request without one has no identity.
+// needsKey reports whether every request needs a credential, on loopback too: once a key exists, a request without one
+// has no identity.
 func (s *Server) needsKey(ctx context.Context) (bool, error) {
 	if s.cfg.RequireKey {
 		return true, nil
 	}
-	n, _ := s.cfg.Store.Changes("") // of the rows of the system
+	n, _ := s.cfg.Store.Changes("") // of the system rows
 	if seen := s.keyed.Load(); seen != nil && seen.changes == n {
 		return seen.any, nil
 	}
@@ -201,17 +202,17 @@ func (s *Server) needsKey(ctx context.Context) (bool, error) {
 	return any, nil
 }
 
-// keyed says whether there was a key when the rows of the system had changed so often: a server answers questions while
-// the database of a shared store does not.
+// keyed records whether a key existed at a given number of changes of the system rows. So a server still answers
+// requests while the database of a shared store is unavailable.
 type keyed struct {
 	any     bool
 	changes uint64
 }
 
-// granted is what the header Authorization grants; empty: there is none.
+// granted returns the access of an Authorization header; empty: the request has none.
 func (s *Server) granted(ctx context.Context, authorization string) (api.Access, error) {
 	if authorization == "" {
-		// A handler mounted elsewhere than in Serve may stand on an address that others can reach.
+		// A handler that is mounted outside of Serve may listen on an address that others can reach.
 		local, known := ctx.Value(http.LocalAddrContextKey).(*net.TCPAddr)
 		needed, err := s.needsKey(ctx)
 		if err != nil || needed || known && !local.IP.IsLoopback() {

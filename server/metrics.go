@@ -17,8 +17,8 @@ import (
 	"waymark/storage"
 )
 
-// metrics are those of the process, for its operator. None carries an id or a credential. The model of the asking workspace
-// is added per scrape.
+// metrics are the metrics of the process, for its operator. None contains an id or a credential. Each scrape adds the
+// model of the caller's workspace.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -51,7 +51,7 @@ func newMetrics() *metrics {
 	}
 }
 
-// methodLabel keeps made-up methods from making metrics without end.
+// methodLabel maps unknown methods to one label, so that clients cannot create metrics without end.
 func methodLabel(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions, http.MethodPatch:
@@ -63,7 +63,7 @@ func methodLabel(method string) string {
 func slogLevel(status int, failure error) slog.Level {
 	expected := errors.Is(failure, errNotReady) || errors.Is(failure, runs.ErrNoServers) || errors.Is(failure, runs.ErrManyRuns)
 	switch {
-	case status < http.StatusInternalServerError, expected, errors.Is(failure, context.Canceled): // the caller has gone, or a shutdown
+	case status < http.StatusInternalServerError, expected, errors.Is(failure, context.Canceled): // the client has gone, or a shutdown
 		return slog.LevelInfo
 	case errors.Is(failure, storage.ErrUnavailable):
 		return slog.LevelWarn
@@ -71,8 +71,8 @@ func slogLevel(status int, failure error) slog.Level {
 	return slog.LevelError
 }
 
-// serveMetrics answers /metrics: the model of the caller's workspace; to the operator, and to keys that administer the
-// workspace "default", the process as well: what one tenant does is nothing another may read.
+// serveMetrics answers /metrics with the model of the caller's workspace. The operator, and keys with the scope admin
+// for the workspace "default", also get the metrics of the process; no other tenant may read what a tenant does.
 func (s *Server) serveMetrics(c *gin.Context) {
 	e, err := s.engine(c.Request.Context())
 	if err != nil {

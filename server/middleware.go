@@ -31,8 +31,8 @@ import (
 
 var requestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
-// observe names the request, sets its deadlines, and tells log and metrics how it ended. The log
-// has the route, never the query or headers, which may hold intents and secrets.
+// observe assigns the request id, sets the deadlines of the request, and logs and measures its result. The log contains
+// the route, but never the query or the headers, which may contain intents and secrets.
 func (s *Server) observe(c *gin.Context) {
 	start := time.Now()
 	x := &api.Exchange{Id: c.GetHeader("X-Request-Id")}
@@ -45,7 +45,7 @@ func (s *Server) observe(c *gin.Context) {
 	c.Header("X-Request-Id", x.Id)
 	c.Header("X-Content-Type-Options", "nosniff")
 	if strings.HasPrefix(c.FullPath(), "/v1/") {
-		c.Header("Cache-Control", "no-store") // an answer is that of a moment, and may hold a key
+		c.Header("Cache-Control", "no-store") // a response describes one moment, and may contain a key
 	}
 
 	ru, _ := s.ruleOf(c)
@@ -56,12 +56,12 @@ func (s *Server) observe(c *gin.Context) {
 		c.Request.Body = body
 	}
 	c.Writer = &steadyWriter{ResponseWriter: c.Writer, rc: rc}
-	_ = rc.SetWriteDeadline(time.Time{}) // unsupported only by writers that have no connection
+	_ = rc.SetWriteDeadline(time.Time{}) // fails only for writers that have no connection
 	if ru.Stream {
 		_ = rc.SetReadDeadline(time.Time{})
 		if body != nil {
 			body.grace = s.cfg.grace
-			_ = rc.SetReadDeadline(start.Add(s.cfg.grace)) // of a body that nobody reads; net/http reads what is left of it
+			_ = rc.SetReadDeadline(start.Add(s.cfg.grace)) // of an unread body; net/http reads what is left of it
 		}
 	} else {
 		_ = rc.SetReadDeadline(start.Add(api.ReadTimeout))
@@ -73,7 +73,7 @@ func (s *Server) observe(c *gin.Context) {
 	s.metrics.inFlight.Inc()
 	defer func() {
 		s.metrics.inFlight.Dec()
-		_ = rc.SetWriteDeadline(time.Now().Add(slowWrites)) // of what is buffered
+		_ = rc.SetWriteDeadline(time.Now().Add(slowWrites)) // for the buffered bytes
 		for _, end := range x.Ended {
 			end()
 		}
@@ -98,23 +98,24 @@ func (s *Server) observe(c *gin.Context) {
 	c.Next()
 }
 
-// How slow a client may be: where there is no time limit for the whole request its body has to come, after the grace, with
-// at least the rate, over all the time that was spent waiting for it. It takes each part of an answer in time.
+// Limits for slow clients. If the request as a whole has no time limit, its body has to arrive, after the grace period,
+// at no less than slowRate, averaged over the time spent waiting for it. Each part of a response has its own time
+// limit.
 const (
-	slowGrace  = 10 * time.Second // Config.grace
+	slowGrace  = 10 * time.Second // default of Limits.grace
 	slowRate   = 256              // bytes a second
 	slowWrites = 30 * time.Second
 
-	maxLogged     = 1 << 10 // bytes of an error, which may quote what was sent
+	maxLogged     = 1 << 10 // bytes of a logged error, which may quote the request
 	refusedLinger = 500 * time.Millisecond
 )
 
-// readToEnd lifts the read deadline once the body is read: net/http watches the connection while
-// the handler runs, and a deadline that passes then would cancel it.
+// readToEnd removes the read deadline when the body has been read: net/http watches the connection while the handler
+// runs, and a deadline that expires then would cancel the request.
 type readToEnd struct {
 	io.ReadCloser
 	rc    *http.ResponseController
-	grace time.Duration // with no time limit: before slowRate counts
+	grace time.Duration // of a request without a time limit, before slowRate applies
 
 	read   int64
 	waited time.Duration
@@ -140,7 +141,7 @@ func (b *readToEnd) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// steadyWriter breaks off an answer whose client does not take what is written to it.
+// steadyWriter aborts a response whose client does not accept the written bytes in time.
 type steadyWriter struct {
 	gin.ResponseWriter
 	rc *http.ResponseController
@@ -161,17 +162,17 @@ func (w *steadyWriter) Flush() {
 	w.ResponseWriter.Flush()
 }
 
-// limit sets a deadline for a write, and lifts it when the write has ended: of a stream there may be none for long.
+// limit sets a deadline for one write and removes it afterwards, because a stream may be silent for a long time.
 func (w *steadyWriter) limit() (lift func()) {
 	_ = w.rc.SetWriteDeadline(time.Now().Add(slowWrites))
 	return func() { _ = w.rc.SetWriteDeadline(time.Time{}) }
 }
 
-// Unwrap lets a ResponseController through.
+// Unwrap gives a ResponseController access to the wrapped writer.
 func (w *steadyWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// recoverPanic keeps a bug in one request from ending the process, and from looking like an answer: net/http sends
-// 200 for a handler that wrote nothing.
+// recoverPanic keeps a panic in one request from ending the process and from looking like a success: net/http sends 200
+// for a handler that wrote nothing.
 func (s *Server) recoverPanic(c *gin.Context) {
 	defer func() {
 		recovered := recover()
@@ -186,17 +187,17 @@ func (s *Server) recoverPanic(c *gin.Context) {
 		s.cfg.Logger.Error("panic in a request", "route", c.FullPath(), "request", api.ExchangeFrom(c.Request.Context()).Id,
 			"panic", fmt.Sprint(recovered), "stack", string(debug.Stack()))
 		if c.Writer.Written() {
-			panic(http.ErrAbortHandler) // half an answer must not look whole
+			panic(http.ErrAbortHandler) // a partial response must not look complete
 		}
 		api.Fail(c, api.Internal)
 	}()
 	c.Next()
 }
 
-// requireAnswer answers in place of a handler that did not: one whose request was cancelled, or one with a bug.
+// requireAnswer writes an error if the handler wrote no response, because its request was cancelled or it has a bug.
 func (s *Server) requireAnswer(c *gin.Context) {
 	listens := c.Request.Method == http.MethodGet && strings.HasPrefix(c.Writer.Header().Get("Content-Type"), "text/event-stream")
-	if c.Writer.Written() || c.Writer.Status() != http.StatusOK || listens { // there may have been no event
+	if c.Writer.Written() || c.Writer.Status() != http.StatusOK || listens { // an event stream may end without an event
 		return
 	}
 	if err := c.Request.Context().Err(); err != nil {
@@ -206,7 +207,7 @@ func (s *Server) requireAnswer(c *gin.Context) {
 	api.Fail(c, errors.New("the handler wrote no answer"))
 }
 
-// checks is a middleware that answers a request with the first error of its checks. A check may end the request itself.
+// checks returns a middleware that answers with the first error of its checks. A check may end the request itself.
 func checks(all ...func(*gin.Context) error) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		for _, check := range all {
@@ -220,7 +221,7 @@ func checks(all ...func(*gin.Context) error) gin.HandlerFunc {
 	}
 }
 
-// unescapePath takes the percent-encoding off the parameters of a path.
+// unescapePath percent-decodes the parameters of a path.
 func unescapePath(c *gin.Context) (err error) {
 	for i, p := range c.Params {
 		if c.Params[i].Value, err = url.PathUnescape(p.Value); err != nil {
@@ -230,8 +231,8 @@ func unescapePath(c *gin.Context) (err error) {
 	return nil
 }
 
-// refuseDraining refuses requests that come after shutdown has begun, on connections that were open before. Probes
-// are answered.
+// refuseDraining refuses requests that arrive after shutdown has begun, on connections that were open before. It lets
+// probes through.
 func (s *Server) refuseDraining(c *gin.Context) error {
 	if s.isDraining() && (strings.HasPrefix(c.FullPath(), "/v1/") || c.FullPath() == "/mcp") {
 		c.Header("Connection", "close")
@@ -240,8 +241,8 @@ func (s *Server) refuseDraining(c *gin.Context) error {
 	return nil
 }
 
-// guard refuses requests that a web page made a browser send: a Host that is not ours means DNS
-// rebinding, an Origin that is not ours a cross-site call.
+// guard refuses requests that a web page made a browser send: a Host that is not accepted means DNS rebinding, and an
+// Origin that is not accepted means a cross-site call.
 func (s *Server) guard(c *gin.Context) error {
 	r := c.Request
 	if !s.hostAllowed(r) {
@@ -266,7 +267,8 @@ func (s *Server) guard(c *gin.Context) error {
 			}
 		}
 	}
-	// A link of another site may open a page; nothing else of this server is for other sites, not even to be timed.
+	// Another site may link to a page of this server, but may request nothing else, not even to measure the response
+	// time.
 	foreign := len(origins) == 0 && r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Dest") != "document"
 	if err := s.csrf.Check(r); err != nil || foreign {
 		return api.Problem(http.StatusForbidden, "a browser sent this request across sites")
@@ -274,7 +276,7 @@ func (s *Server) guard(c *gin.Context) error {
 	return nil
 }
 
-// hostAllowed takes loopback names, the address the connection came in on, and the configured hosts.
+// hostAllowed accepts loopback names, the local address of the connection, and the configured hosts.
 func (s *Server) hostAllowed(r *http.Request) bool {
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -302,16 +304,16 @@ func sameOrigin(origin string, r *http.Request) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, r.Host)
 }
 
-// authorize finds out who asks, and whether they may.
+// authorize determines the access of a request, and refuses it if the rule of its route requires more.
 func (s *Server) authorize(c *gin.Context) error {
 	ru, routed := s.ruleOf(c)
 	a, err := s.accessOf(c.Request)
 	switch {
-	case err != nil && (!routed || ru.Public): // a public page shows less; 404 and 405 tell nothing that the documentation does not
+	case err != nil && (!routed || ru.Public): // public pages then show less; 404 and 405 only confirm the documentation
 		return nil
 	case err != nil:
 		return err
-	case a.Tools != nil && ru.Public: // the page shows more with a credential
+	case a.Tools != nil && ru.Public: // answered without access, because a page shows more with it
 		return nil
 	case routed && !ru.Public && !a.May(ru.Scope):
 		return api.Problem(http.StatusForbidden, "this needs a key with scope "+strings.Join((ru.Scope&^a.Scopes).Names(), ", "))
@@ -324,9 +326,9 @@ func (s *Server) authorize(c *gin.Context) error {
 	if !routed || ru.Public || ru.Global || ru.Creates {
 		return nil
 	}
-	if !s.cfg.Workspaces.Exists(a.Workspace) { // an answer from an empty one would hide a misspelt name
+	if !s.cfg.Workspaces.Exists(a.Workspace) { // the response of an empty workspace would hide a misspelt name
 		var names []string
-		if a.Operator { // which others there are is for the operator alone
+		if a.Operator { // only the operator may see which other workspaces exist
 			names, _ = s.workspaces(c.Request.Context())
 		}
 		shown := strings.Join(append([]string{""}, names[:min(len(names), 20)]...), ", ")
@@ -336,14 +338,14 @@ func (s *Server) authorize(c *gin.Context) error {
 	return err
 }
 
-// limitRate answers 429 to a credential that asks faster than its bucket fills.
+// limitRate answers 429 if a credential sends requests faster than its token bucket fills.
 func (s *Server) limitRate(c *gin.Context) error {
 	a := api.From(c.Request.Context())
 	if s.cfg.Rate < 0 || a.Workspace == "" {
 		return nil
 	}
 	perSecond, burst := s.cfg.Rate, s.cfg.Burst
-	if a.Operator { // one machine's own tools, among them load tests
+	if a.Operator { // tools of the same machine, among them load tests
 		perSecond, burst = 10*perSecond, 10*burst
 	}
 	bucket, _ := s.rates.LoadOrStore(a.Holder(), rate.NewLimiter(rate.Limit(perSecond), burst))
@@ -355,10 +357,10 @@ func (s *Server) limitRate(c *gin.Context) error {
 	return api.Problem(http.StatusTooManyRequests, "too many requests with this credential")
 }
 
-// limitOpen keeps the requests being answered, and the streams among them, within the parts of their clients.
+// limitOpen limits the open requests, and the streams among them, of each client and of all together.
 func (s *Server) limitOpen(c *gin.Context) error {
 	a := api.From(c.Request.Context())
-	if a.Workspace == "" { // probes and pages: limited by their connections
+	if a.Workspace == "" { // probes and pages are limited only by their connections
 		return nil
 	}
 	err := s.hold(c, &s.open, 1)
@@ -369,7 +371,7 @@ func (s *Server) limitOpen(c *gin.Context) error {
 	return err
 }
 
-// hold counts a part of a share against the clients of a request until it is answered.
+// hold counts n units of a share against the clients of a request until the request has been answered.
 func (s *Server) hold(c *gin.Context, share *api.Share, n int64) error {
 	held, err := share.Take(n, s.holdersOf(api.From(c.Request.Context())))
 	x := api.ExchangeFrom(c.Request.Context())
@@ -377,8 +379,7 @@ func (s *Server) hold(c *gin.Context, share *api.Share, n int64) error {
 	return err
 }
 
-// limitBody checks what kind of body it is and how long it may be, and keeps all bodies together
-// within Config.MaxBodies.
+// limitBody checks the media type and the length of a body, and keeps the total of all bodies within Config.MaxBodies.
 func (s *Server) limitBody(c *gin.Context) error {
 	r := c.Request
 	ru, routed := s.ruleOf(c)
@@ -391,7 +392,7 @@ func (s *Server) limitBody(c *gin.Context) error {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	charset, hasCharset := params["charset"]
 	lines := kind == ndjson && ru.Also == ndjson
-	if c.FullPath() == "/mcp" { // the SDK answers other kinds
+	if c.FullPath() == "/mcp" { // the SDK refuses other types
 		kind, err = "application/json", nil
 	}
 	if err != nil || kind != "application/json" && kind != ru.Also || (hasCharset && !strings.EqualFold(charset, "utf-8")) {
@@ -402,7 +403,7 @@ func (s *Server) limitBody(c *gin.Context) error {
 		return api.Problem(http.StatusUnsupportedMediaType, "the Content-Type must be "+want)
 	}
 	if c.FullPath() != "/mcp" {
-		r.Header.Set("Content-Type", kind) // huma compares the type as it is written
+		r.Header.Set("Content-Type", kind) // huma compares the header without parsing it
 	}
 	room := max(s.cfg.MaxBody, ru.Body)
 	limit := room
@@ -412,18 +413,18 @@ func (s *Server) limitBody(c *gin.Context) error {
 	if r.ContentLength > limit {
 		c.Header("Connection", "close")
 		api.Fail(c, api.Problem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit)))
-		// The answer goes out before any of the body comes. What comes is thrown away for a moment: closing at once would
-		// reset the connection of a client that still writes, and it would lose the answer.
+		// The response is sent before any of the body arrives. The body is then discarded for a moment: closing at once
+		// would reset the connection of a client that still writes, and the client would lose the response.
 		c.Writer.Flush()
 		_ = http.NewResponseController(c.Writer).SetReadDeadline(time.Now().Add(refusedLinger))
 		_, _ = io.Copy(io.Discard, r.Body)
 		return nil
 	}
-	if c.FullPath() != "/mcp" { // where the SDK says it
+	if c.FullPath() != "/mcp" { // there the SDK applies the limit
 		r.Body = http.MaxBytesReader(c.Writer, r.Body, limit)
 	}
-	// A body counts as long as its length says, or may be at most, while the request is answered; one of lines needs room for
-	// a line at a time.
+	// Until the request has been answered, a body counts with its length, or with the maximum if its length is unknown.
+	// A body of lines counts with the maximum of one line, because it is read line by line.
 	n := room
 	if !lines && r.ContentLength > 0 {
 		n = min(r.ContentLength, room)
@@ -434,12 +435,12 @@ func (s *Server) limitBody(c *gin.Context) error {
 	return err
 }
 
-// streamPart is the part of Config.MaxConnections that may be streams without an end of their own.
+// streamPart limits streams without an end of their own to Config.MaxConnections / streamPart.
 const streamPart = 4
 
 func (s *Server) holdersOf(a api.Access) []api.Holder { return api.HoldersOf(a, s.isProxy) }
 
-// isProxy reports whether many clients come from an address.
+// isProxy reports whether an address is that of a configured reverse proxy, which many clients share.
 func (s *Server) isProxy(address string) bool {
 	return slices.ContainsFunc(s.cfg.Proxies, func(p string) bool { return api.AddressOf(p) == address })
 }

@@ -17,8 +17,8 @@ import (
 	"waymark/suggest"
 )
 
-// What people look at and agents do not ask for: the map of the graph, the episodes behind a transition, statistics of
-// tools, and other weights.
+// Routes for people, which agents do not need: the map of the graph, the episodes behind a transition, and statistics
+// of tools.
 
 type mapQuery struct {
 	Nodes  int    `query:"nodes" minimum:"1" maximum:"20000" default:"2000" doc:"Most nodes, the most important first."`
@@ -137,7 +137,7 @@ func (s *Server) mapped(ctx context.Context, e *live.Engine, q *mapQuery) (*mapA
 	return mapPart(m, m.Map(), q, near), nil
 }
 
-// mapPart answers with the nodes near, or the backbone without any.
+// mapPart returns the nodes of near and the edges between them. Without near it returns the graph, or its backbone.
 func mapPart(m *suggest.Model, all *suggest.Map, q *mapQuery, near map[string]bool) *mapAnswer {
 	in, out := map[string]bool{}, &mapAnswer{Model: m.Info(), TotalNodes: len(all.Nodes), TotalEdges: len(all.Edges)}
 	if q.Around == "" && len(all.Nodes) > q.Nodes {
@@ -200,7 +200,7 @@ func (s *Server) evidence(ctx context.Context, e *live.Engine, q *evidenceQuery)
 	return b, nil
 }
 
-// knownIDs refuses ids that neither the catalog nor the history has.
+// knownIDs returns a 404 for an id that is in neither the catalog nor the history.
 func knownIDs(e *live.Engine, m *suggest.Model, ids ...string) error {
 	if unknown := e.Unknown(m, ids...); len(unknown) > 0 {
 		return api.Problem(http.StatusNotFound, unknown[0].Message)
@@ -208,12 +208,12 @@ func knownIDs(e *live.Engine, m *suggest.Model, ids ...string) error {
 	return nil
 }
 
-// among reports whether one of these steps called a tool.
+// among reports whether one of the given steps called a tool.
 func among(ep *episodic.Episode, steps []int, id string, resolved func(string) string) bool {
 	return slices.ContainsFunc(steps, func(i int) bool { return resolved(ep.Steps[i].Tool) == id })
 }
 
-// resolver remembers which id a spelling of the history means: there are far more steps than spellings.
+// resolver returns a function that caches the id of each spelling: a history has far more steps than spellings.
 func resolver(m *suggest.Model) func(string) string {
 	known := map[string]string{}
 	return func(spelling string) string {
@@ -285,7 +285,7 @@ func (s *Server) toolStats(ctx context.Context, e *live.Engine, q *toolStatsQuer
 	return out, nil
 }
 
-// number is that which an order sorts by.
+// number returns the value that an order sorts by.
 func (t *toolStats) number(order string) int64 {
 	return map[string]int64{"calls": int64(t.Calls), "failures": int64(t.Failures), "p95": t.P95}[order]
 }
@@ -304,7 +304,7 @@ func (t *toolStats) count(step episodic.Step, at time.Time) {
 	}
 }
 
-// summarize takes the nearest ranks of the durations, and the last days.
+// summarize computes the nearest-rank percentiles of the durations, and selects the last days.
 func (t *toolStats) summarize(days int) {
 	if t.Timed = len(t.durations); t.Timed > 0 {
 		slices.Sort(t.durations)

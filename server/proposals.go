@@ -15,8 +15,8 @@ import (
 	"waymark/suggest/mine"
 )
 
-// Capabilities are mined from the history and wait for somebody to approve or reject them. Nothing is
-// published by itself.
+// Capabilities are mined from the history and wait until a person approves or rejects them. Nothing is published
+// automatically.
 
 type (
 	mineInput struct {

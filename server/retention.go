@@ -9,12 +9,12 @@ import (
 	"waymark/server/internal/api"
 )
 
-// retainEvery is the time between two applications of Config.KeepFor. Each one that forgets costs a rebuild and the
-// proposals that wait for a decision.
+// retainEvery is the interval between two applications of Config.KeepFor. Each one that erases something costs a
+// rebuild and discards the proposals that wait for a decision.
 const retainEvery = 24 * time.Hour
 
-// retain forgets the episodes of a workspace whose last step is older than Config.KeepFor, and the scores and runs that are.
-// A workspace of which nothing is due is not loaded.
+// retain erases the episodes of a workspace whose last step is older than Config.KeepFor, with the scores and runs of
+// that age. It does not load a workspace without such episodes.
 func (s *Server) retain(ctx context.Context, workspace string) (episodes int, done live.ForgetResult, err error) {
 	sel := live.Selection{Before: s.cfg.Now().Add(-max(s.cfg.KeepFor, live.StillOpen))}
 	if episodes, err = s.cfg.Workspaces.Older(ctx, workspace, sel.Before); err != nil || episodes == 0 {
@@ -26,8 +26,8 @@ func (s *Server) retain(ctx context.Context, workspace string) (episodes int, do
 	return episodes, done, err
 }
 
-// retainBehind applies Config.KeepFor to all workspaces, now and once a day until ctx ends. The channel that it returns is
-// closed then.
+// retainBehind applies Config.KeepFor to all workspaces in the background: now and once a day until ctx ends. It then
+// closes the returned channel.
 func (s *Server) retainBehind(ctx context.Context) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {

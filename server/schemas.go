@@ -15,16 +15,16 @@ import (
 	"waymark/server/internal/api"
 )
 
-// mend corrects schemas. It lets what is behind a pointer be null in the description, and in requests: huma takes the alias of a type
-// for what a pointer to it is, and a pointer to an object for the object.
+// mend corrects schemas. It makes values behind pointers nullable, in the description and in requests: huma uses the
+// alias of a type also for a pointer to it, and the schema of an object also for a pointer to the object.
 func mend(r huma.Registry) {
 	decimal := reflect.TypeFor[*score.Decimal]()
 	for name, schema := range r.Map() {
-		if schema.AdditionalProperties == false { // the strict reader names the neighbour of an unknown field
+		if schema.AdditionalProperties == false { // the strict reader suggests the nearest name for an unknown field
 			schema.AdditionalProperties = nil
 		}
 		t := r.TypeFromRef("#/components/schemas/" + name)
-		if t == reflect.TypeFor[catalog.Capability]() { // its tools may follow from its tasks
+		if t == reflect.TypeFor[catalog.Capability]() { // its tools may be derived from its tasks
 			schema.Required = []string{"id"}
 			schema.PrecomputeMessages()
 		}
@@ -48,7 +48,8 @@ func mend(r huma.Registry) {
 	}
 }
 
-// examples are the parameters and bodies of requests by operation. One after another they work on the sample history.
+// examples are the parameters and bodies of requests by operation. Run one after another, they work on the sample
+// history.
 //
 //go:embed examples.json
 var examples []byte
@@ -57,7 +58,7 @@ var examples []byte
 func illustrate(api *huma.OpenAPI) {
 	var all map[string]map[string]any
 	if err := json.Unmarshal(examples, &all); err != nil {
-		panic(err) // it is a part of this program
+		panic(err) // it is embedded in this program
 	}
 	for _, op := range operationsOf(api) {
 		example := all[op.OperationID]
@@ -74,7 +75,7 @@ func illustrate(api *huma.OpenAPI) {
 	}
 }
 
-// operationsOf are the operations of a description, path by path.
+// operationsOf returns the operations of a description, sorted by path.
 func operationsOf(api *huma.OpenAPI) (all []*huma.Operation) {
 	for _, path := range slices.Sorted(maps.Keys(api.Paths)) {
 		item := api.Paths[path]

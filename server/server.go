@@ -1,14 +1,14 @@
-// Package server is the rim of the program: it takes requests from the network, decodes them, calls
-// one function of package live or suggest, and encodes what that returns.
+// Package server is the outermost layer of the program: it receives requests from the network, decodes each, calls one
+// function of package live or suggest, and encodes the result.
 //
 //	           ┌ observe ─ recover ─ guard ─ authorize ─ limit ┐
 //	request ──▶│ id, log   panics    Host,   key →       rate, │──▶ huma: validate ──▶ one call
 //	           │ metrics   no answer Origin  workspace   bytes │      (gin routes)     in its time limit
 //	           └───────────────────────────────────────────────┘
 //
-// Whatever is not the answer asked for is a problem document (RFC 9457); package api is the one place
-// where an error becomes a status. Who may do what is decided by the credential alone: it
-// names the workspace, the scopes and the source under which episodes count.
+// Every error response is a problem document (RFC 9457); package api is the only place that maps an error to a status.
+// The credential alone determines the permissions: it names the workspace, the scopes and the source under which
+// episodes are recorded.
 //
 //	s, err := server.New(server.Config{Store: store, Workspaces: live.NewWorkspaces(store, live.Options{})})
 //	…
@@ -50,58 +50,59 @@ import (
 	"waymark/storage"
 )
 
-// Access is who may ask a server.
+// Access configures which clients may send requests to a server.
 type Access struct {
-	LocalToken string   // bearer of full access, for the command line of the same user
-	RequireKey bool     // every request needs an API key: for each bind that is not loopback
-	Hosts      []string // Host names answered beside loopback names and the address of the bind
-	Origins    []string // browser origins answered beside the server's own
-	Proxies    []string // addresses of reverse proxies: what comes from them is not limited by address
+	LocalToken string   // bearer token with full access, for the command line of the same user
+	RequireKey bool     // every request needs an API key; required for each bind that is not loopback
+	Hosts      []string // accepted Host names besides loopback names and the local address of the connection
+	Origins    []string // accepted browser origins besides the server's own
+	Proxies    []string // addresses of reverse proxies: limits per address do not apply to them
 }
 
-// Limits bound what clients may take of a server. The zero value of each means its default.
+// Limits bounds the resources that clients may use. A field with the zero value has its default.
 type Limits struct {
-	Rate           float64       // requests a second and key, the operator ten times as many; default 1000, negative: no limit
-	Burst          int           // default 2000, the operator ten times as many
+	Rate           float64       // requests per second and key, operator ten times as many; default 1000, negative: no limit
+	Burst          int           // default 2000, ten times as many for the operator
 	MaxBody        int64         // bytes of one body or NDJSON line; default 1 MiB
-	MaxBodies      int64         // bytes of all bodies being read; default 64 MiB
-	MaxConnections int           // default 1024; as many requests are answered at the same time, and as many MCP sessions kept
-	Timeout        time.Duration // of an answer, where its route or MCP tool has none of its own; default 30 s
-	Drain          time.Duration // grace of open requests at shutdown; default 10 s
+	MaxBodies      int64         // bytes of all bodies being read at the same time; default 64 MiB
+	MaxConnections int           // default 1024; also the most concurrent requests and the most MCP sessions
+	Timeout        time.Duration // of a response whose route or MCP tool sets no other; default 30 s
+	Drain          time.Duration // time for open requests to finish at shutdown; default 10 s
 
-	grace time.Duration // slowGrace, but for tests
+	grace time.Duration // default slowGrace; only tests change it
 }
 
-// Config is what a server needs.
+// Config configures a server.
 type Config struct {
 	Store      *storage.Store
 	Workspaces *live.Workspaces
-	Judges     score.Judges // models that scorers may ask; none by default
+	Judges     score.Judges // models that scorers may call; none by default
 	// RecordScores records runs of scorers as episodes, which makes them part of the graph.
 	RecordScores bool
-	Upstream     mcpserver.Upstream // other servers
-	Caller       run.Caller         // of the tools of other servers; nil: there are none
+	Upstream     mcpserver.Upstream // the servers behind the gateway
+	Caller       run.Caller         // calls the tools of these servers; nil if there are none
 	Logger       *slog.Logger       // default: nothing is logged
 	Version      string
 	Now          func() time.Time // default time.Now
 
-	KeepFor time.Duration // age of the last step above which an episode is forgotten; 0: no limit
+	KeepFor time.Duration // age of the last step above which an episode is erased; 0: no limit
 
-	Data string // directory of the store and of what hooks say; may be empty
+	Data string // directory of the store and of the files of hooks; may be empty
 
-	Settings any // that the server was started with, for the operator
+	Settings any // with which the server was started; shown to the operator
 
 	Access
 	Limits
-	TLS *tls.Config // of the listener of Serve; nil: none
+	TLS *tls.Config // of the first listener of Serve; nil: no TLS
 
-	// Traces takes an export request of OpenTelemetry, in JSON or protobuf; nil: none are taken.
+	// Traces records an OpenTelemetry export request, in JSON or protobuf; nil: the server takes no traces.
 	Traces func(ctx context.Context, workspace, source string, body []byte, protobuf bool) error
 
-	// KeepKey leaves the key of a workspace's digests where hooks and importers of this machine find it; may be nil.
+	// KeepKey stores the digest key of a workspace where hooks and importers of this machine find it; may be nil.
 	KeepKey func(ctx context.Context, workspace string) error
 
-	// extendMCP changes the options of each MCP server and returns what registers more on it. For tests only.
+	// extendMCP changes the options of each MCP server and returns a function that registers more on it. For tests
+	// only.
 	extendMCP func(*mcp.ServerOptions) (register func(*mcp.Server))
 }
 
@@ -131,13 +132,13 @@ type Server struct {
 	routes  *api.Table
 	metrics *metrics
 	csrf    *http.CrossOriginProtection
-	rates   sync.Map  // of *rate.Limiter, by credential: at most as many as there are keys
+	rates   sync.Map  // *rate.Limiter by credential: at most as many as there are keys
 	bodies  api.Share // bytes of bodies being read
 	open    api.Share // requests being answered
-	streams api.Share // of these, the ones without an end of their own
+	streams api.Share // open requests that are streams without an end of their own
 	page    pageSessions
 
-	baselines sync.Map // of baseline, by workspace
+	baselines sync.Map // baseline by workspace
 	keyed     atomic.Pointer[keyed]
 
 	description func() (description, error)
@@ -146,7 +147,7 @@ type Server struct {
 	drainOnce sync.Once
 }
 
-// New wires the routes. It starts nothing.
+// New registers the routes. It starts no background work.
 func New(cfg Config) (*Server, error) {
 	if cfg.Store == nil || cfg.Workspaces == nil {
 		return nil, errors.New("a server needs a store and its workspaces")
@@ -170,12 +171,12 @@ func New(cfg Config) (*Server, error) {
 
 	gin.SetMode(gin.ReleaseMode)
 	r := gin.New()
-	// Ids hold slashes and colons, so paths are matched as they were escaped, and unescapePath unescapes each id once,
-	// as a path segment (gin would read + as a space).
+	// Ids contain slashes and colons. So gin matches the escaped path, and unescapePath unescapes each id once, as a
+	// path segment (gin would read + as a space).
 	r.UseEscapedPath, r.UnescapePathValues = true, false
 	r.HandleMethodNotAllowed = true
 	r.RedirectTrailingSlash = false
-	if err := r.SetTrustedProxies(nil); err != nil { // a client's X-Forwarded-For is a claim, not an address
+	if err := r.SetTrustedProxies(nil); err != nil { // a client can forge X-Forwarded-For
 		return nil, err
 	}
 	r.Use(s.observe, s.recoverPanic,
@@ -191,13 +192,13 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s.headRoutes(r)
-	s.routes.Rules["ANY /mcp"] = api.Rule{Stream: true, ToolSet: true} // any credential: each tool asks for its own scope
+	s.routes.Rules["ANY /mcp"] = api.Rule{Stream: true, ToolSet: true} // any credential: each tool checks its own scope
 	r.Any("/mcp", gin.WrapH(s.mcp))
 	s.handler = r
 	return s, nil
 }
 
-// wire makes the parts behind the routes.
+// wire creates the components behind the routes.
 func (s *Server) wire() {
 	cfg := s.cfg
 	s.routes = &api.Table{
@@ -218,19 +219,19 @@ func (s *Server) wire() {
 	})
 }
 
-// Operation is an operation of the API, as commands see it.
+// Operation describes an operation of the API to the command line.
 type Operation = api.Operation
 
 // Field is a field of the request of an operation.
 type Field = api.Field
 
-// Problem is the body of a refusal (RFC 9457), ProblemPart one thing that is wrong with a request.
+// Problem is the body of an error response (RFC 9457). ProblemPart is one error in it.
 type (
 	Problem     = huma.ErrorModel
 	ProblemPart = huma.ErrorDetail
 )
 
-// Operations are the operations of the API.
+// Operations returns the operations of the API.
 func Operations() []Operation {
 	s := &Server{routes: &api.Table{Rules: map[string]api.Rule{}}}
 	s.operations()
@@ -265,7 +266,7 @@ func (s *Server) operations() {
 	s.signInRoutes(r)
 }
 
-// headRoutes answers HEAD where GET is answered at once; net/http leaves out the body.
+// headRoutes registers HEAD for each GET route that is not a stream; net/http omits the body.
 func (s *Server) headRoutes(r *gin.Engine) {
 	for _, route := range r.Routes() {
 		if ru := s.routes.Rules[route.Method+" "+route.Path]; route.Method == http.MethodGet && !ru.Stream {
@@ -304,7 +305,7 @@ func (s *Server) humaConfig() huma.Config {
 	return cfg
 }
 
-// schemaName tells apart the types that have one name in two packages, by a prefix.
+// schemaName adds a prefix to types that have the same name in two packages.
 func schemaName(t reflect.Type, hint string) string {
 	own, name := t, huma.DefaultSchemaNamer(t, hint)
 	if t.Kind() == reflect.Pointer {
@@ -324,7 +325,7 @@ func schemaName(t reflect.Type, hint string) string {
 	return prefix + strings.TrimPrefix(name, prefix)
 }
 
-// ruleOf is the rule of the matched route; ok is false for paths that lead nowhere.
+// ruleOf returns the rule of the matched route; ok is false if no route matched.
 func (s *Server) ruleOf(c *gin.Context) (api.Rule, bool) {
 	if ru, ok := s.routes.Rules[c.Request.Method+" "+c.FullPath()]; ok {
 		return ru, true
@@ -333,23 +334,23 @@ func (s *Server) ruleOf(c *gin.Context) (api.Rule, bool) {
 	return ru, ok
 }
 
-// engine is the workspace of the request, for questions: they create none.
+// engine returns the engine of the request's workspace, for operations that read. It creates no workspace.
 func (s *Server) engine(ctx context.Context) (*live.Engine, error) {
 	return s.cfg.Workspaces.Get(ctx, api.From(ctx).Workspace)
 }
 
-// recorder is the workspace of the request for what only records: it waits for no build, and creates a
-// workspace that does not exist.
+// recorder returns the engine of the request's workspace, for operations that only append. It creates a workspace that
+// does not exist.
 func (s *Server) recorder(ctx context.Context) (*live.Engine, error) {
 	return s.cfg.Workspaces.Open(ctx, api.From(ctx).Workspace)
 }
 
-// Handler answers every route. It can be mounted without Serve; the limits on headers and
-// connections and the graceful shutdown come from Serve.
+// Handler returns the handler of all routes. It can be mounted without Serve; the limits on headers and connections and
+// the graceful shutdown are part of Serve only.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Time limits of one connection. Routes set their own deadlines (see observe), because one limit
-// for all would cut streams.
+// Time limits of one connection. Routes set their own deadlines (see observe), because one limit for all routes would
+// cut streams.
 const (
 	readHeaderTimeout = 5 * time.Second
 	idleTimeout       = 60 * time.Second
@@ -358,16 +359,16 @@ const (
 	maxHeaderBytes = 32 << 10
 )
 
-// Close ends what goes on without a request: runs get a moment for the calls under way, and what is left of
-// them is resumed by the next start.
+// Close ends the work that runs outside of requests. Runs get a short time for their calls in progress; the next start
+// resumes the runs that are left.
 func (s *Server) Close() {
 	s.runs.Close()
 }
 
-// Serve answers on ln until ctx ends, and resumes the runs that the process before left. Then it refuses new
-// requests with 503 and stops accepting, lets open requests finish for Config.Drain (10 s), cancels the others, which
-// are answered with 503, and, after half that time again, closes its connections.
-// It refuses an address that others can reach unless every request needs a key.
+// Serve answers requests on ln until ctx ends, and resumes the runs that the previous process left. When ctx has ended,
+// it refuses new requests with 503, stops accepting connections and waits up to Config.Drain (10 s) for open requests.
+// Then it cancels the remaining requests, which are answered with 503, and after half that time closes its connections.
+// It returns an error for an address that is not loopback unless every request needs a key.
 //
 // local are further listeners for this machine, without TLS.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listener) error {
@@ -387,16 +388,16 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 	}
 	s.runs.Start(ctx)
 	defer s.Close()
-	ctx, stop := context.WithCancel(ctx) // also where the listener fails
+	ctx, stop := context.WithCancel(ctx) // stop also ends the background work if the listener fails
 	retained := s.retainBehind(ctx)
-	know := func() { _, _ = s.needsKey(ctx) } // while the database answers: later it may not
+	know := func() { _, _ = s.needsKey(ctx) } // cache the result while the database is available
 	know()
 	go s.keys().Table.Follow(ctx, know)
 	defer func() {
 		stop()
 		select {
 		case <-retained:
-		case <-time.After(s.cfg.Drain / 2): // as long as work without a request may take
+		case <-time.After(s.cfg.Drain / 2): // the time limit of work outside of requests
 		}
 	}()
 	done := make(chan error, 1+len(local))

@@ -16,25 +16,26 @@ import (
 	"waymark/server/internal/api"
 )
 
-// A sign-in link opens the page as whoever asked for it, so that no key is typed or stored in a browser. Its code is in the
-// fragment of the address, which browsers send to nobody, and is exchanged once for a session token.
+// A sign-in link opens the page with the access of the caller that created it, so that no key is typed or stored in a
+// browser. Its code is in the fragment of the URL, which browsers do not send, and can be exchanged once for a session
+// token.
 const (
 	linkLife    = 2 * time.Minute
 	sessionLife = 12 * time.Hour
-	mostOwn     = 50 // links and sessions of one credential; the one that ends first gives way
+	mostOwn     = 50 // links and sessions per credential; a new one replaces the one that expires first
 
 	sessionPrefix = "wms_"
 )
 
-// signIn is a link or a session. It stands for the credential that asked for it and ends with it: the credential is
+// signIn is a link or a session. It represents the credential that created it and expires with it: the credential is
 // verified at each request.
 type signIn struct {
-	credential string // the header Authorization; empty: none was needed
+	credential string // the Authorization header; empty: none was needed
 	workspace  string
 	ends       time.Time
 }
 
-// pageSessions are the links and sessions by the digests of their texts.
+// pageSessions stores links and sessions by the digests of their texts.
 type pageSessions struct {
 	mu  sync.Mutex
 	all map[[sha256.Size]byte]signIn
@@ -59,7 +60,7 @@ func (p *pageSessions) add(text string, one signIn, now time.Time) {
 	p.all[sha256.Sum256([]byte(text))] = one
 }
 
-// get returns the link or session with a text. A link is used up by that.
+// get returns the link or session with a text. It deletes a link, which is valid only once.
 func (p *pageSessions) get(text string, now time.Time) (one signIn, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

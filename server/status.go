@@ -21,7 +21,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// The documentation is plain HTML: no script, no font, nothing from anywhere else, and a policy that would not let it run.
+// The documentation is plain HTML without scripts, fonts or external resources; its policy would block them.
 //
 //go:embed pages
 var pageFiles embed.FS
@@ -30,7 +30,7 @@ const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'non
 
 var docsPage = template.Must(template.ParseFS(pageFiles, "pages/docs.html", "pages/style.html"))
 
-// pageRoutes are the routes that are no API: for people, probes and scrapers.
+// pageRoutes registers the routes that are not part of the API: for people, probes and scrapers.
 func (s *Server) pageRoutes(r *gin.Engine) error {
 	get := func(path string, ru api.Rule, handler gin.HandlerFunc) {
 		s.routes.Rules["GET "+path] = ru
@@ -44,7 +44,7 @@ func (s *Server) pageRoutes(r *gin.Engine) error {
 	for path, f := range files {
 		get(path, public, func(c *gin.Context) {
 			f.Serve(c.Writer, c.Request)
-			c.Writer.WriteHeaderNow() // of HEAD nothing is written
+			c.Writer.WriteHeaderNow() // for HEAD nothing was written
 		})
 	}
 	get("/docs", public, s.document("text/html; charset=utf-8", func(d description) []byte { return d.page }))
@@ -56,16 +56,16 @@ func (s *Server) pageRoutes(r *gin.Engine) error {
 	return nil
 }
 
-var pageOnce = sync.OnceValues(webpage.Load) // tests make many servers
+var pageOnce = sync.OnceValues(webpage.Load) // shared, because tests create many servers
 
-// readyPatience is shorter than probes wait for an answer; the workspace goes on loading.
+// readyPatience is shorter than the time that probes wait for a response; the workspace continues to load afterwards.
 const readyPatience = 250 * time.Millisecond
 
-// errNotReady is what a probe waits for.
+// errNotReady marks the failure of a readiness probe, which is not logged as an error.
 var errNotReady = errors.New("not ready")
 
-// serveReady says whether requests should be sent here: writes are accepted, the default workspace
-// is loaded, no fitted profile would keep a question waiting, and no shutdown has begun.
+// serveReady reports whether the server can take requests: writes are accepted, the default workspace is loaded, no
+// request would wait for a fitted profile, and shutdown has not begun.
 func (s *Server) serveReady(c *gin.Context) {
 	reason, unwritable := "", s.cfg.Store.Writable()
 	switch {
@@ -90,7 +90,7 @@ func (s *Server) serveReady(c *gin.Context) {
 	c.Data(http.StatusOK, "application/json", []byte(`{"status":"ready"}`))
 }
 
-// builtWhen says when a model was built.
+// builtWhen returns a text with the time when a model was built.
 func builtWhen(at time.Time) string {
 	if at.IsZero() {
 		return "time of the build not known"
@@ -98,10 +98,10 @@ func builtWhen(at time.Time) string {
 	return "built " + at.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
-// description is the API for programs and for people.
+// description is the API as an OpenAPI document and as an HTML page.
 type description struct{ openAPI, page []byte }
 
-// describe is called when somebody first asks for the description: few ever do.
+// describe is called at the first request for the description, because it is rarely requested.
 func describe(spec *huma.OpenAPI) (d description, err error) {
 	text, wrong := json.MarshalIndent(spec, "", "  ")
 	var page bytes.Buffer
@@ -109,7 +109,7 @@ func describe(spec *huma.OpenAPI) (d description, err error) {
 	return description{append(text, '\n'), page.Bytes()}, err
 }
 
-// document answers with one of the two descriptions.
+// document returns a handler that serves one of the two descriptions.
 func (s *Server) document(kind string, of func(description) []byte) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		d, err := s.description()

@@ -13,7 +13,7 @@ import (
 	"waymark/suggest"
 )
 
-// The bodies of questions.
+// The bodies of requests.
 type (
 	nextBody struct {
 		suggest.NextRequest
@@ -36,13 +36,13 @@ type (
 	}
 )
 
-// Brief implements the defaults of MCP.
+// Brief sets the defaults of MCP: no explanation.
 func (b *nextBody) Brief() { b.Explain = cmp.Or(b.Explain, new(bool)) }
 
-// Brief implements the defaults of MCP.
+// Brief sets the defaults of MCP: no explanation.
 func (b *dagBody) Brief() { b.Explain = cmp.Or(b.Explain, new(bool)) }
 
-// Brief implements the defaults of MCP.
+// Brief sets the defaults of MCP: no explanation, 5 results.
 func (b *searchBody) Brief() { b.Explain, b.Limit = cmp.Or(b.Explain, new(bool)), cmp.Or(b.Limit, 5) }
 
 type question[B any] struct{ Body B }
@@ -115,7 +115,7 @@ func (s *Server) explain(ctx context.Context, q *question[explainBody]) (a sugge
 	return e.Explain(m, q.Body.ExplainRequest)
 }
 
-// modelAt is the current model, once it counts event seq.
+// modelAt returns the current model after it counts event seq.
 func (s *Server) modelAt(ctx context.Context, seq uint64) (*live.Engine, *suggest.Model, error) {
 	e, err := s.engine(ctx)
 	if err != nil {
@@ -127,10 +127,10 @@ func (s *Server) modelAt(ctx context.Context, seq uint64) (*live.Engine, *sugges
 	return e, e.Model(), nil
 }
 
-// waitForSeq is how long a request waits for the model to count an event.
+// waitForSeq limits how long a request waits for the model to count an event.
 const waitForSeq = time.Second
 
-// counted waits for a moment until the model counts an event.
+// counted waits up to waitForSeq until the model counts an event, and returns [live.ErrNotYet] if it does not.
 func counted(ctx context.Context, e *live.Engine, seq uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, waitForSeq)
 	defer cancel()

@@ -16,10 +16,10 @@ import (
 
 const (
 	protobuf   = "application/x-protobuf"
-	mostTraces = 16 << 20 // bytes of one export request, also when it is unpacked
+	mostTraces = 16 << 20 // bytes of one export request, packed and unpacked
 )
 
-// tracesAnswer is an ExportTraceServiceResponse without a word, in the form of the request.
+// tracesAnswer is an empty ExportTraceServiceResponse, in the format of the request.
 type tracesAnswer struct {
 	ContentType string `header:"Content-Type"`
 	Body        []byte
@@ -59,7 +59,7 @@ func (s *Server) takeTraces(ctx context.Context, in *api.RawInput) (*tracesAnswe
 	return &tracesAnswer{"application/json", []byte(`{"partialSuccess":{}}`)}, nil
 }
 
-// unpacked reads a body, packed or not.
+// unpacked reads a body and unpacks it if it is encoded with gzip.
 func unpacked(r *http.Request) ([]byte, error) {
 	in := r.Body
 	if strings.EqualFold(r.Header.Get("Content-Encoding"), "gzip") {

@@ -20,11 +20,11 @@ import (
 
 const (
 	batchSize    = 500     // entries appended in one commit
-	batchBytes   = 8 << 20 // of the lines of episodes
-	maxRejection = 1000    // Rejections and flags listed; the rest are counted
+	batchBytes   = 8 << 20 // of the lines of episodes in one commit
+	maxRejection = 1000    // rejections and flags that a result lists; the rest are only counted
 )
 
-// Rejections are what an answer says of entries that were refused.
+// Rejections lists the entries that were rejected.
 type Rejections struct {
 	Rejected      []live.Rejection `json:"rejected" doc:"At most the first 1000."`
 	RejectedTotal int              `json:"rejected_total"`
@@ -77,13 +77,13 @@ func (s *Server) transferRoutes(r *api.Table) {
 	api.Raw(r, api.Rule{Scope: api.ScopeAdmin, Stream: true, Global: true, Operator: true}, backup, s.backup)
 }
 
-// importBatch collects items of one kind, so that they are appended together and in order.
+// importBatch collects entries of one kind, so that they are appended together and in order.
 type importBatch struct {
 	kind  ingest.Kind
 	tools []catalog.Tool
 	caps  []catalog.Capability
 	eps   []episodic.Episode
-	lines []int // of these
+	lines []int // line number of each entry
 
 	by     live.Trust
 	source string
@@ -137,7 +137,7 @@ func (s *Server) importLines(ctx context.Context, e *live.Engine, in *importInpu
 	return out, nil
 }
 
-// store appends the batch, notes what became of it, by its lines, and empties it.
+// store appends the batch, adds its results to out by line number, and empties the batch.
 func (b *importBatch) store(ctx context.Context, e *live.Engine, out *importResult) (err error) {
 	var put live.PutResult
 	var res live.RecordResult
@@ -175,8 +175,8 @@ func countOf(c *kindCounts, kind ingest.Kind) *int {
 	return &c.Episodes
 }
 
-// export writes the catalog, then the episodes. An error in the middle cuts the connection, so that
-// half an export cannot be taken for a whole one.
+// export writes the catalog, then the episodes. An error in the middle aborts the connection, so that half an export
+// cannot be mistaken for a complete one.
 func (s *Server) export(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
 	e, err := s.engine(ctx)
 	if err != nil {
@@ -198,7 +198,7 @@ func (s *Server) export(ctx context.Context, _ *struct{}) (*huma.StreamResponse,
 			s.breakOff(hc, err)
 			return
 		}
-		humagin.Unwrap(hc).Writer.WriteHeaderNow() // an empty workspace is an answer too
+		humagin.Unwrap(hc).Writer.WriteHeaderNow() // also for an empty workspace
 	}}, nil
 }
 
@@ -217,12 +217,12 @@ func (s *Server) backup(_ context.Context, _ *struct{}) (*huma.StreamResponse, e
 			s.breakOff(hc, err)
 			return
 		}
-		humagin.Unwrap(hc).Writer.Flush() // the head goes out before the trailer is set
+		humagin.Unwrap(hc).Writer.Flush() // the header is sent before the trailer is set
 		hc.SetHeader(backupSummary, string(text))
 	}}, nil
 }
 
-// breakOff ends a stream so that the client sees that it is not whole; if nothing was sent yet, with
+// breakOff aborts a stream so that the client notices that it is incomplete. If nothing was sent yet, it answers with
 // an ordinary error.
 func (s *Server) breakOff(hc huma.Context, err error) {
 	c := humagin.Unwrap(hc)

@@ -15,8 +15,8 @@ import (
 	"waymark/server/internal/api"
 )
 
-// What is started is written in a file of the data directory that only its owner can read. Only the operator of
-// the server adds to it: whoever may do that runs programs as its user.
+// The servers to start are defined in a file of the data directory that only its owner can read. Only the operator of
+// the server adds definitions, because a definition runs programs as the user of the server.
 
 type serversAnswer struct {
 	Servers   []gateway.Server `json:"servers"`
@@ -77,7 +77,7 @@ func (s *Server) upstreamRoutes(r *api.Table) {
 	api.Add(r, admin, api.Op("Servers", "revoke-grant", http.MethodDelete, "/v1/grants/{id}", "Take a grant back", ""), s.revokeGrant)
 }
 
-// gateway is that of the caller's workspace.
+// gateway returns the gateway of the caller's workspace.
 func (s *Server) gateway(ctx context.Context) (*gateway.Gateway, error) {
 	g := s.cfg.Upstream.Gateway
 	if g == nil || api.From(ctx).Workspace != s.cfg.Upstream.Workspace {
@@ -126,8 +126,9 @@ func (s *Server) listQuarantine(ctx context.Context, _ *struct{}) (quarantineAns
 	return quarantineAnswer{withheld}, err
 }
 
-// withheld is one list of what is withheld in the caller's workspace, by id: of its connected servers, and of what was
-// put into its catalog. The gateway is nil where no servers are defined.
+// withheld returns everything that is withheld in the caller's workspace in one list, sorted by id: tools of its
+// connected servers and entries of its catalog. The gateway is nil if no servers are defined, and the engine is nil if
+// the workspace does not exist.
 func (s *Server) withheld(ctx context.Context) (*gateway.Gateway, *live.Engine, []gateway.Withheld, error) {
 	var all []gateway.Withheld
 	g, err := s.gateway(ctx)
@@ -149,7 +150,7 @@ func (s *Server) withheld(ctx context.Context) (*gateway.Gateway, *live.Engine, 
 			reason = gateway.ReasonFlagged
 		}
 		var changes []gateway.PartChange
-		// What is shown has to be what would be approved: a model may be behind.
+		// The changes shown must be the ones that would be approved: the model may be older.
 		if was, ok := q.Approved(); ok {
 			if now, ok := e.Model().Tool(q.ID); ok && now.Fingerprint().String() == q.Fingerprint {
 				changes = gateway.Changes(was, &now)
@@ -162,7 +163,7 @@ func (s *Server) withheld(ctx context.Context) (*gateway.Gateway, *live.Engine, 
 	return g, e, all, nil
 }
 
-// release ends what withholds an id: in the gateway, in the quarantine of the catalog, or in both.
+// release releases a withheld id: in the gateway, in the quarantine of the catalog, or in both.
 func release(ctx context.Context, g *gateway.Gateway, e *live.Engine, t approval) error {
 	err := error(live.ErrNotQuarantined)
 	if e != nil {
@@ -177,8 +178,8 @@ func release(ctx context.Context, g *gateway.Gateway, e *live.Engine, t approval
 	return g.Approve(ctx, t.ID, t.Fingerprint)
 }
 
-// approveTools releases what is named, a server's tools all at once. Nothing is released if something that
-// is named is not there.
+// approveTools releases the named tools; the id of a server names all its tools. It releases nothing if one of the
+// names is not withheld.
 func (s *Server) approveTools(ctx context.Context, q *question[approveBody]) (out approveAnswer, err error) {
 	g, e, withheld, err := s.withheld(ctx)
 	if err != nil {
@@ -247,10 +248,10 @@ func (s *Server) revokeGrant(ctx context.Context, q *api.ByID) (none api.None, e
 	return none, err
 }
 
-// serverMetrics are how each server does.
+// serverMetrics exports the state of each server.
 type serverMetrics []gateway.Server
 
-// Describe implements [prometheus.Collector]: the metrics follow from the servers.
+// Describe implements [prometheus.Collector]. It describes nothing, because the metrics depend on the servers.
 func (serverMetrics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements [prometheus.Collector].
@@ -274,7 +275,7 @@ func (m serverMetrics) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// serversWell says in a line how the servers do.
+// serversWell summarizes the state of the servers in one line; ok is false if an agreed server is not available.
 func serversWell(servers []gateway.Server) (ok bool, line string) {
 	ok = true
 	ready, idle, withheld := 0, 0, 0

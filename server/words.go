@@ -16,49 +16,48 @@ import (
 	"waymark/suggest"
 )
 
-// A host that lists every tool of every server pays for all definitions in every prompt. find_tool
-// pays for the few that fit. Limits keep an answer small whatever an upstream server wrote.
+// A host that lists every tool of every server pays for all definitions in every prompt; with find_tool it pays only
+// for the few that fit. The limits keep an answer small, whatever an upstream server wrote.
 const (
 	shortProse    = 400     // bytes of a description in a result
-	lineProse     = 80      // and in its line of the text
-	longProse     = 8 << 10 // bytes of a description when asked for
+	lineProse     = 80      // bytes of a description in a line of the text
+	longProse     = 8 << 10 // bytes of a description in describe_tool
 	largestSchema = 8 << 10 // bytes of a schema in a result; larger ones come with describe_tool
 )
 
-// foundAnswer is the answer of find_tool: its text has the arguments of each result. With explain it is that of
-// POST /v1/search, and results have their schemas.
+// foundAnswer is the answer of find_tool: its text has the arguments of each result. With explain it also has the
+// fields of POST /v1/search, and results have their schemas.
 type foundAnswer struct {
 	*suggest.SearchAnswer
 	SuggestionID string              `json:"suggestion_id"`
-	Results      []any               `json:"results"` // of found, or of briefly
+	Results      []any               `json:"results"` // of type found, or briefly
 	Warnings     []string            `json:"warnings"`
 	UnknownIDs   []suggest.UnknownID `json:"unknown_ids,omitempty"`
 	Waiting      string              `json:"waiting,omitempty"`
 	TokenMetrics tokenMetrics        `json:"token_metrics"`
 }
 
-// briefly is a result of which the text has the rest.
+// briefly is a short result; the text of the answer has the rest.
 type briefly struct {
 	ID         string       `json:"id"`
 	Kind       catalog.Kind `json:"kind"`
 	Confidence float64      `json:"confidence"`
 }
 
-// found is a search result with all that is known of it. The description and the schema come from
-// upstream: they are data.
+// found is a search result with its details. The description and the schema come from upstream: they are data.
 type found struct {
 	suggest.SearchResult
 	InputSchema    json.RawMessage `json:"input_schema,omitempty"`
 	SchemaTooLarge bool            `json:"schema_too_large,omitempty"` // the schema is left out; describe_tool gives it
 }
 
-// signature writes an id with its arguments: name: type, with ? those that may be left out.
+// signature returns an id with its arguments as name: type, with ? after the names of optional ones.
 func signature(id string, schema json.RawMessage) string {
 	const most = 12
 	var required, optional []string
 	for _, p := range catalog.Properties(schema) {
 		switch name := catalog.ShownID(p.Name); {
-		case strings.Contains(p.Name, "."): // of an object in it
+		case strings.Contains(p.Name, "."): // a member of a nested object
 		case p.Required:
 			required = append(required, name+": "+p.Type)
 		default:
@@ -72,8 +71,8 @@ func signature(id string, schema json.RawMessage) string {
 	return catalog.ShownID(id) + "(" + strings.Join(all, ", ") + ")"
 }
 
-// tokenMetrics compares an answer with a list of all tools. Bytes are measured; tokens are taken as a quarter of them, a
-// common estimate for English and JSON.
+// tokenMetrics compares the size of an answer with that of a list of all tools. Bytes are measured; tokens are
+// estimated as a quarter of the bytes, a common estimate for English and JSON.
 type tokenMetrics struct {
 	BaselineTokens int     `json:"baseline_tokens"` // all tool definitions of the catalog
 	ReturnedTokens int     `json:"returned_tokens"` // this answer
@@ -125,8 +124,8 @@ func (s *Server) find(ctx context.Context, q *question[searchBody]) (out foundAn
 	return out, text, nil
 }
 
-// baseline is the size of all tool definitions of one catalog, which the first tool's address and the
-// number of tools identify: a model never changes the slice it was built with.
+// baseline is the size of all tool definitions of one catalog. The address of the first tool and the number of tools
+// identify the catalog, because a model never changes the slice it was built with.
 type baseline struct {
 	first        *catalog.Tool
 	tools, bytes int
@@ -157,7 +156,8 @@ type describedAnswer struct {
 	Tools []entry `json:"tools"`
 }
 
-// entry is everything the catalog knows about one id. Texts, schemas and annotations come from upstream, not verified.
+// entry is the data of the catalog about one id. Texts, schemas and annotations come from upstream and are not
+// verified.
 type entry struct {
 	ID           string               `json:"id"`
 	Kind         catalog.Kind         `json:"kind"`
@@ -173,7 +173,7 @@ type entry struct {
 	Annotations  *catalog.Annotations `json:"annotations,omitempty"`
 }
 
-// describe looks ids up in the catalog. What is quarantined is not shown.
+// describe looks ids up in the catalog. It returns an error for a quarantined id.
 func (s *Server) describe(ctx context.Context, q *question[describeBody]) (out describedAnswer, text string, err error) {
 	e, err := s.engine(ctx)
 	if err != nil {
@@ -203,7 +203,7 @@ func (s *Server) describe(ctx context.Context, q *question[describeBody]) (out d
 	return out, strings.Join(lines, "\n"), nil
 }
 
-// entryOf is what the catalog of a model knows about an id.
+// entryOf returns the data of a model's catalog about an id.
 func entryOf(m *suggest.Model, id string) (entry, bool) {
 	if t, is := m.Tool(id); is {
 		return entry{ID: t.ID, Kind: catalog.KindTool, Name: t.Name, Description: catalog.Cut(t.Description, longProse),
@@ -214,7 +214,7 @@ func entryOf(m *suggest.Model, id string) (entry, bool) {
 		Intent: catalog.Cut(c.Intent, longProse), Uses: c.Tools, Tasks: c.Tasks, InputSchema: c.InputSchema, OutputSchema: c.OutputSchema}, is
 }
 
-// entryText is an entry in lines: what it does, and each argument with its type and meaning.
+// entryText formats an entry in lines: its purpose, and each argument with its type and meaning.
 func entryText(t *entry) string {
 	const most = 40
 	lines := []string{signature(t.ID, t.InputSchema) + " " + api.ShownText(t.Description)}
@@ -236,8 +236,8 @@ func entryText(t *entry) string {
 	return strings.Join(lines, "\n")
 }
 
-// closed is a text with its end, on a line of its own where the text has lines: the note of an answer, and the command with
-// which an operator keeps the first of an answer out of the next one.
+// closed appends to a text the note of an answer, and the command with which an operator keeps the first result out of
+// later answers. They begin a new line if the text ends with a line break.
 func closed(text, note, first, last, intent string) string {
 	end := ""
 	if note != "" {
@@ -266,7 +266,7 @@ func findText(lines, warnings []string) string {
 	return s
 }
 
-// unknownSentences says of each unknown id what was perhaps meant.
+// unknownSentences joins the messages of unknown ids, each of which suggests similar ids.
 func unknownSentences(unknown []suggest.UnknownID) string {
 	var all []string
 	for i, u := range unknown {

@@ -8,7 +8,7 @@ import (
 	"waymark/server/page"
 )
 
-// MCP Apps: hosts that show apps find the document beside the tool and send it each answer of the tool.
+// MCP Apps: hosts that support apps load the document of a tool and send it each answer of the tool.
 const (
 	extensionApps = "io.modelcontextprotocol/ui"
 	mimeApp       = "text/html;profile=mcp-app"

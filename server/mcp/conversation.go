@@ -11,8 +11,8 @@ import (
 	"waymark/server/internal/api"
 )
 
-// conversationKeys are the members of _meta by which hosts name the conversation of a call: Codex, ChatGPT,
-// OpenCode, Antigravity.
+// conversationKeys are the members of _meta in which hosts name the conversation of a call: Codex, ChatGPT, OpenCode,
+// Antigravity.
 var conversationKeys = []string{"threadId", "openai/session", "ai.opencode/sessionID", "antigravity.google/conversation_id"}
 
 func hostsName(req *mcp.CallToolRequest) string {
@@ -24,9 +24,9 @@ func hostsName(req *mcp.CallToolRequest) string {
 	return ""
 }
 
-// sessionOf names the conversation of a call: as the host does, by the header, as the process at the other end of a
-// pipe does, which outlives the MCP sessions that it opens with one owner after another, or by the MCP session; where
-// nothing does, it is the program at the other end.
+// sessionOf returns the conversation of a call, from the first of these that exists: the name given by the host; the
+// conversation header, which a relay keeps for its process across the MCP sessions that it opens with one owner after
+// another; the MCP session; the client program and its address.
 func sessionOf(req *mcp.CallToolRequest, a api.Access) string {
 	if name := cmp.Or(hostsName(req), named(a.Conversation), req.Session.ID()); name != "" {
 		return name
@@ -38,8 +38,8 @@ func sessionOf(req *mcp.CallToolRequest, a api.Access) string {
 	return program + " at " + a.Peer
 }
 
-// episodeSession is the session of episodes that a caller records without naming one: no name that the next process, or the
-// next owner of the data directory, has not, since the same episode may come again.
+// episodeSession returns the session of episodes that a caller records without one. It uses only names that stay the
+// same for the next process and the next owner of the data directory, because the same episode may be sent again.
 func episodeSession(req *mcp.CallToolRequest, a api.Access) string {
 	session := ""
 	if a.Conversation == "" {
@@ -55,7 +55,7 @@ func programOf(req *mcp.CallToolRequest) string {
 	return ""
 }
 
-// named is a name that came from outside as it can be stored.
+// named returns an external name in a form that can be stored: unchanged if it is valid, else its digest.
 func named(name string) string {
 	if name == "" || api.SourceName.MatchString(name) {
 		return name

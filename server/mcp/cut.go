@@ -18,8 +18,8 @@ import (
 	"waymark/server/internal/api"
 )
 
-// A result of another server that is longer than Upstream.ResultLimit is cut: the host gets its beginning and a handle,
-// and the model reads on, or searches, with read_result.
+// A result of an upstream server that is longer than Upstream.ResultLimit is cut: the host gets its beginning and a
+// handle, and the model reads or searches the rest with read_result.
 //
 //	server ──▶ result ─ longer than the limit? ─▶ beginning + handle ──▶ host
 //	                          │ whole text                                 │
@@ -27,27 +27,27 @@ import (
 //	                     keptResults ◀──────────────────────────────── read_result
 const toolReadResult = "read_result"
 
-// Bounds of what is kept: the oldest results go first.
+// Limits of the kept results: the oldest are removed first.
 const (
 	keptCount = 64
 	keptBytes = 32 << 20
 	keptFor   = time.Hour
 )
 
-// mostFound and aroundFound bound an answer of a search: matches, and bytes on either side of each.
+// mostFound and aroundFound limit the answer of a search: the matches, and the bytes on either side of each.
 const mostFound, aroundFound = 20, 120
 
-// metaResult is the key of _meta that names a result that was cut.
+// metaResult is the key of _meta that names a cut result.
 const metaResult = "io.waymark/result"
 
-// keptResult is the text of a result that was cut.
+// keptResult is the text of a cut result.
 type keptResult struct {
 	handle, tool, text string
-	owner              api.Access // only its credential reads it
+	owner              api.Access // only the same workspace and source may read it
 	at                 time.Time
 }
 
-// keptResults are the results that were cut, by handle.
+// keptResults are the cut results, by handle.
 type keptResults struct {
 	mu    sync.Mutex
 	all   *simplelru.LRU[string, keptResult]
@@ -56,7 +56,7 @@ type keptResults struct {
 
 func newKeptResults() *keptResults {
 	k := new(keptResults)
-	k.all, _ = simplelru.NewLRU(keptCount, func(_ string, r keptResult) { k.bytes -= len(r.text) }) // an error is a size of 0
+	k.all, _ = simplelru.NewLRU(keptCount, func(_ string, r keptResult) { k.bytes -= len(r.text) }) // fails only for size 0
 	return k
 }
 
@@ -68,7 +68,7 @@ func (k *keptResults) keep(r keptResult) {
 	k.drop(r.at)
 }
 
-// drop removes results that are too old or too many. k.mu is held.
+// drop removes results that are too old, or the oldest while all together are too large. The caller holds k.mu.
 func (k *keptResults) drop(now time.Time) {
 	for _, r, ok := k.all.GetOldest(); ok && (k.bytes > keptBytes || now.Sub(r.at) > keptFor); _, r, ok = k.all.GetOldest() {
 		k.all.RemoveOldest()
@@ -83,8 +83,8 @@ func (k *keptResults) find(handle string, a api.Access, now time.Time) (keptResu
 	return r, ok && r.owner.Workspace == a.Workspace && r.owner.Source == a.Source
 }
 
-// cut shortens a result that is longer than the limit. Its text is the structured result, if there is one, else its text
-// blocks. Images and other blocks stay if they are within the limit; a longer one is left out and named.
+// cut shortens a result that is longer than the limit. The text that counts is the structured result, if there is one,
+// else the text blocks. Images and other blocks stay if each is within the limit; a note replaces a longer one.
 func (m *mcpTools) cut(a api.Access, id string, r run.Result, out *mcp.CallToolResult) {
 	limit := m.cfg.Upstream.ResultLimit
 	if limit <= 0 || len(r.Content)+len(r.Structured) <= limit || len(r.NeedsInput) > 0 {
@@ -97,7 +97,7 @@ func (m *mcpTools) cut(a api.Access, id string, r run.Result, out *mcp.CallToolR
 		b, ok := c.(block)
 		var kind struct{ Type, Text string }
 		switch {
-		case !ok || json.Unmarshal(b.raw, &kind) != nil: // a line of our own
+		case !ok || json.Unmarshal(b.raw, &kind) != nil: // a block added by Waymark
 			rest = append(rest, c)
 		case kind.Type == "text":
 			if len(r.Structured) == 0 {
@@ -111,7 +111,7 @@ func (m *mcpTools) cut(a api.Access, id string, r run.Result, out *mcp.CallToolR
 		}
 	}
 	out.Content = rest
-	if text.Len() <= limit { // what was long are other blocks, or the text that repeats the structured result
+	if text.Len() <= limit { // the excess was in other blocks, or in text that repeats the structured result
 		if len(r.Structured) == 0 && text.Len() > 0 {
 			out.Content = append([]mcp.Content{&mcp.TextContent{Text: strings.TrimSuffix(text.String(), "\n")}}, out.Content...)
 		}
@@ -129,7 +129,7 @@ func (m *mcpTools) cut(a api.Access, id string, r run.Result, out *mcp.CallToolR
 	out.Meta[metaResult] = map[string]any{"result": kept.handle, "bytes": len(kept.text)}
 }
 
-// within are at most n bytes of a text from an offset on, without a part of a character at either end.
+// within returns at most n bytes of a text from an offset, without partial characters at either end.
 func within(text string, from, n int) string {
 	for from < len(text) && !utf8.RuneStart(text[from]) {
 		from++
@@ -193,8 +193,8 @@ func (m *mcpTools) readResult(ctx context.Context, q *struct{ Body readResultArg
 	return answer, fmt.Sprintf("%d of %d bytes of", len(answer.Text), len(kept.text)) + of, nil
 }
 
-// find lists where a text occurs from the offset on. Letters are compared without their case where that keeps the length
-// of the text, and exactly otherwise, so that offsets hold.
+// find lists the places of a text from the offset on. The comparison ignores case if lower case does not change the
+// length of the text; otherwise it is exact, so that offsets stay valid.
 func (r *ReadResultAnswer) find(text string, in readResultArguments) {
 	folded, wanted := strings.ToLower(text), strings.ToLower(in.Find)
 	if len(folded) != len(text) {

@@ -14,11 +14,11 @@ import (
 // MaxFrame is the longest message a host may send over a pipe, in bytes.
 const MaxFrame = 4 << 20
 
-// codeRefused is the code of a call that was not begun, or whose end is unknown.
+// codeRefused is the code of a call that was not begun, or whose result is unknown.
 const codeRefused = -32000
 
-// decodeLine decodes a line of a host, or returns the JSON-RPC error that answers it: not acceptable JSON (-32700), or JSON
-// but not a JSON-RPC 2.0 message (-32600). There are no batches: they left the protocol in 2025.
+// decodeLine decodes a line of a host, or returns the JSON-RPC error that answers it: for text that is not acceptable
+// JSON (-32700), or JSON that is not a JSON-RPC 2.0 message (-32600). The protocol removed batches in 2025.
 func decodeLine(line []byte, tooLong bool) (m jsonrpc.Message, refusal []byte) {
 	var frame struct {
 		Version string          `json:"jsonrpc"`
@@ -50,7 +50,7 @@ func decodeLine(line []byte, tooLong bool) (m jsonrpc.Message, refusal []byte) {
 	return m, nil
 }
 
-// cancelledCall is the id of the call that a notification cancels; the zero ID if it names none.
+// cancelledCall returns the id of the call that a notification cancels, or the zero ID if it names none.
 func cancelledCall(n *jsonrpc.Request) jsonrpc.ID {
 	var p struct {
 		RequestID any `json:"requestId"`
@@ -58,7 +58,7 @@ func cancelledCall(n *jsonrpc.Request) jsonrpc.ID {
 	if json.Unmarshal(n.Params, &p) != nil {
 		return jsonrpc.ID{}
 	}
-	id, _ := jsonrpc.MakeID(p.RequestID) // the zero ID with the error
+	id, _ := jsonrpc.MakeID(p.RequestID) // the zero ID on an error
 	return id
 }
 
@@ -72,7 +72,7 @@ type messageParams struct {
 }
 
 func paramsOf(req *jsonrpc.Request) (p messageParams) {
-	_ = json.Unmarshal(req.Params, &p) // the server refuses what cannot be read
+	_ = json.Unmarshal(req.Params, &p) // the server refuses parameters that cannot be decoded
 	return p
 }
 
@@ -81,7 +81,7 @@ func records(req *jsonrpc.Request) bool {
 	return req.Method == "tools/call" && paramsOf(req).Name == toolRecord
 }
 
-// usableID reports whether an id is answered as it was sent: numbers are kept as 64-bit floats on the way.
+// usableID reports whether an answer can repeat an id exactly: numbers are 64-bit floats in between.
 func usableID(id json.RawMessage) bool {
 	if len(id) > 0 && id[0] == '"' {
 		return true
@@ -90,14 +90,14 @@ func usableID(id json.RawMessage) bool {
 	return err == nil && n > -1<<53 && n < 1<<53
 }
 
-// frameError is the error that answers a line, with its id, so that its sender does not wait for an answer; with null where
-// the id is not certain.
+// frameError returns the error that answers a line. It repeats the id of the line, so that the sender does not wait for
+// an answer; the id is null if it is not certain.
 func frameError(line []byte, code int, reason string) []byte {
 	var m struct{ ID json.RawMessage }
 	if json.Unmarshal(line, &m) != nil || !usableID(m.ID) || bytes.Count(line, []byte(`"id"`)) != 1 {
 		m.ID = json.RawMessage("null")
 	}
-	answer, _ := json.Marshal(map[string]any{ // was JSON before
+	answer, _ := json.Marshal(map[string]any{ // the id is valid JSON
 		"jsonrpc": "2.0", "id": m.ID, "error": map[string]any{"code": code, "message": reason},
 	})
 	return answer

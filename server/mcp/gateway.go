@@ -24,15 +24,14 @@ import (
 	"waymark/suggest"
 )
 
-// The tools of other servers come to a host in one of three ways:
+// The tools of upstream servers are offered to a host in one of three modes:
 //
-//	direct     all of them stand in tools/list, as server__tool: good for few
-//	hybrid     those that somebody chose do, and those that the history has most calls of
-//	deferred   none does: find_tool finds them, call_tool calls them
+//	direct     tools/list contains all of them, as server__tool: suited to few tools
+//	hybrid     tools/list contains the chosen ones, and those with most calls in the history
+//	deferred   tools/list contains none: find_tool finds them, call_tool calls them
 //
-// call_tool, for tools that only read, and call_changing_tool are there in each, so that a host can ask its user about the second
-// alone. The list changes only when the tools do, and is then sorted: the same tools
-// give the same bytes.
+// Each mode has call_tool, for read-only tools, and call_changing_tool, so that a host can ask its user about the
+// second alone. The list changes only when the tools do, and it is sorted: the same tools give the same bytes.
 const (
 	ModeAuto     = "auto" // direct for few and small tools, else hybrid if any is chosen, else deferred
 	ModeDirect   = "direct"
@@ -40,26 +39,26 @@ const (
 	ModeDeferred = "deferred"
 )
 
-// Few and small, for ModeAuto: what a host pays in each prompt.
+// Limits of direct for ModeAuto: the cost of the tools in each prompt of a host.
 const directTools, directBytes = 20, 16 << 10
 
-// Upstream is what the server knows of other servers.
+// Upstream configures the upstream servers.
 type Upstream struct {
 	Gateway   *gateway.Gateway
-	Workspace string   // the one in which they can be called
+	Workspace string   // the one whose callers may use them
 	Mode      string   // default ModeAuto
 	Chosen    []string // patterns of ids, for ModeHybrid
-	Preload   int      // how many of the tools with most calls in the history stand beside the chosen ones
-	// SuggestAfter says with the result of each call what usually comes next. It needs a Caller that knows what
-	// a session has done: a recorder.
+	Preload   int      // number of most called tools to list besides the chosen ones
+	// SuggestAfter adds the tools that usually come next to the result of each call. It needs a Caller with the history
+	// of a session: a recorder.
 	SuggestAfter bool
-	// ResultLimit is the most bytes of a result that a host gets at once; 0: all.
+	// ResultLimit is the most bytes of a result that a host gets at once; 0: no limit.
 	ResultLimit int
-	// Reload reads the definitions again and starts what was agreed to. nil: nothing is started.
+	// Reload reads the definitions again and starts the servers that were agreed to. nil: no server is started.
 	Reload func() error
 }
 
-// ToolSet is the tool set of an agent; it has no patterns, and so allows nothing, if there is no such agent.
+// ToolSet returns the tool set of an agent. For an unknown agent it has no patterns, and so allows nothing.
 func (u *Upstream) ToolSet(workspace, agent string) *suggest.ToolSet {
 	set := &suggest.ToolSet{Name: agent}
 	if u.Gateway != nil && workspace == u.Workspace {
@@ -78,7 +77,7 @@ type callArguments struct {
 	Arguments api.Object `json:"arguments,omitempty" doc:"Its arguments, by its input schema."`
 }
 
-// offerUpstream adds the tools that call others, and keeps the list of those that the mode puts into tools/list.
+// offerUpstream adds the tools that call upstream tools, and keeps the list that the mode adds to tools/list.
 func offerUpstream(srv *mcp.Server, m *mcpTools) {
 	m.offerCalls(srv)
 	if m.cfg.Upstream.ResultLimit > 0 {
@@ -88,7 +87,7 @@ func offerUpstream(srv *mcp.Server, m *mcpTools) {
 	if m.cfg.Upstream.Gateway == nil {
 		return
 	}
-	m.listed.changed = func() { m.offerCalls(srv) } // hosts hear of a list to which a tool is added again
+	m.listed.changed = func() { m.offerCalls(srv) } // adding a tool again notifies hosts of a changed list
 	m.sync()
 	m.cfg.Upstream.Gateway.OnChange(func() { go m.sync() })
 }
@@ -100,7 +99,7 @@ func (m *mcpTools) offerCalls(srv *mcp.Server) {
 		"Some need a grant of whoever runs Waymark.", mcp.ToolAnnotations{DestructiveHint: new(true), OpenWorldHint: new(true)})
 }
 
-// directTool is where the id of a tool that a host called by its name in the list travels inside the SDK.
+// directTool is the context key of the id of a tool that a host called by its name in the list.
 type directTool struct{}
 
 func (m *mcpTools) offerCall(srv *mcp.Server, name, title, description string, hints mcp.ToolAnnotations) {
@@ -118,14 +117,14 @@ func (m *mcpTools) offerCall(srv *mcp.Server, name, title, description string, h
 	})
 }
 
-// DefinitionSize is what one tool takes in the prompt of a host, in bytes: name, description and input
-// schema. Output schemas stay in the host.
+// DefinitionSize returns the bytes that one tool takes in the prompt of a host: name, description and input schema. A
+// host does not put output schemas into prompts.
 func DefinitionSize(t *catalog.Tool) int {
 	schema := t.InputSchema
 	if len(schema) == 0 {
 		schema = json.RawMessage(`{"type":"object"}`)
 	}
-	text, _ := api.Encode(struct { // a stored schema is JSON
+	text, _ := api.Encode(struct { // cannot fail: a stored schema is JSON
 		Name        string          `json:"name"`
 		Description string          `json:"description,omitempty"`
 		InputSchema json.RawMessage `json:"inputSchema"`
@@ -133,24 +132,24 @@ func DefinitionSize(t *catalog.Tool) int {
 	return len(text) + len(",")
 }
 
-// listedTools are the tools of others in tools/list. They are no tools of the SDK: [mcpTools.passOn] adds them to its
-// list, and turns their calls into those of call_changing_tool.
+// listedTools are the upstream tools in tools/list. They are not registered in the SDK: [mcpTools.passOn] adds them to
+// its list, and turns their calls into calls of call_changing_tool.
 type listedTools struct {
 	mu   sync.Mutex
-	most []string // ids of the tools with most calls when the history first had one: a host's list stays as it is
+	most []string // ids of the most called tools when the history first had any; fixed, as a host's list is
 	all  []listedTool
 
 	changed func()
 }
 
-// listedTool is one of them. Its output schema is left out: a host would refuse an answer that does not fit, and the
-// work is done by then.
+// listedTool is one tool of the list. Its output schema is omitted: a host would refuse an answer that does not match
+// it, although the call has already had its effect.
 type listedTool struct {
 	id, name string
 	text     json.RawMessage
 }
 
-// sync brings the list to what the gateway offers now.
+// sync updates the list to the tools that the gateway offers now.
 func (m *mcpTools) sync() {
 	u, l := m.cfg.Upstream, &m.listed
 	l.mu.Lock()
@@ -173,8 +172,8 @@ func (m *mcpTools) sync() {
 	}
 }
 
-// listable is a tool as hosts see it, or why they would not accept it: the SDK panics for a definition that the
-// protocol does not allow.
+// listable returns a tool as hosts see it, or the reason why hosts would not accept it. The SDK panics for a definition
+// that the protocol does not allow; listable returns the panic as an error.
 func listable(t catalog.Tool) (shown *mcp.Tool, err error) {
 	schema, err := catalog.HostSchema(t.InputSchema)
 	if err != nil {
@@ -195,14 +194,15 @@ func listable(t catalog.Tool) (shown *mcp.Tool, err error) {
 	return shown, nil
 }
 
-// now returns the list. It is not changed.
+// now returns the list, which the caller must not change.
 func (l *listedTools) now() []listedTool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.all
 }
 
-// mostCalled returns the ids of the tools that the history has most calls of, the most first; nil if it cannot be read now.
+// mostCalled returns the ids of the tools with most calls in the history, most calls first; nil if it cannot be read
+// now.
 func (m *mcpTools) mostCalled(tools []catalog.Tool) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
@@ -221,7 +221,7 @@ func (m *mcpTools) mostCalled(tools []catalog.Tool) []string {
 	return ids[:min(len(ids), u.Preload)]
 }
 
-// listedOf are the tools that the mode puts into the list; most are the ids of those with most calls.
+// listedOf returns the tools that the mode puts into the list; most contains the ids of the most called tools.
 func listedOf(u Upstream, tools []catalog.Tool, most []string) []catalog.Tool {
 	mode := u.Mode
 	if mode == "" || mode == ModeAuto {
@@ -251,7 +251,7 @@ func listedOf(u Upstream, tools []catalog.Tool, most []string) []catalog.Tool {
 	return nil
 }
 
-// Unlisted returns, sorted by id, the tools of other servers that no host can be shown, each with the reason.
+// Unlisted returns, sorted by id, the upstream tools that cannot be shown to any host, each with the reason.
 func Unlisted(g *gateway.Gateway) []string {
 	all := []string{}
 	for _, w := range g.Withheld() {
@@ -268,7 +268,7 @@ func Unlisted(g *gateway.Gateway) []string {
 	return all
 }
 
-// forward carries a call to the server that has the tool; reads limits it to tools that only read.
+// forward sends a call to the server that has the tool. With reads it refuses tools that are not read-only.
 func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool string, arguments json.RawMessage, reads bool) *mcp.CallToolResult {
 	a := requestAccess(ctx, req.Extra)
 	if !a.May(api.ScopeWrite) {
@@ -316,7 +316,7 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 	return out
 }
 
-// after is what usually comes after a call, as it rides along with its result.
+// after contains the tools that usually come after a call; it is added to the result of the call.
 type after struct {
 	SuggestionID string  `json:"suggestion_id"`
 	Stop         float64 `json:"stop"`
@@ -328,11 +328,11 @@ type next struct {
 	Confidence float64 `json:"confidence"`
 }
 
-// mostAfter is how many suggestions ride along with a result.
+// mostAfter is the most suggestions added to a result.
 const mostAfter = 3
 
-// suggestAfter adds what usually comes next: to a structured result as a member, since hosts show the model
-// nothing else then, to another as a line of text. It is left out rather than waited for long.
+// suggestAfter adds the tools that usually come next to a result: as a member of a structured result, because hosts
+// then show the model nothing else, otherwise as a line of text. It adds nothing if they are not available in time.
 func (m *mcpTools) suggestAfter(ctx context.Context, engine *live.Engine, a api.Access, session string, out *mcp.CallToolResult) {
 	known, ok := m.cfg.CallerOf(a.Workspace).(interface {
 		Next(ctx context.Context, e *live.Engine, source, session string, limit int) (suggest.NextAnswer, bool)
@@ -361,8 +361,9 @@ func (m *mcpTools) suggestAfter(ctx context.Context, engine *live.Engine, a api.
 	out.StructuredContent = encoded(members)
 }
 
-// metaOf is what a server gets to know of the host's request: trace context, what the host can be asked, and
-// its replies to an earlier question. The state of the question comes back from outside, so it is signed.
+// metaOf returns the part of the host's request that a server receives: the trace context, the capabilities of the
+// host, and its replies to an earlier question. The state of the question is signed, because it comes back from
+// outside.
 func (m *mcpTools) metaOf(req *mcp.CallToolRequest, id string) (map[string]any, error) {
 	meta := map[string]any{}
 	maps.Copy(meta, req.Params.Meta)
@@ -391,15 +392,15 @@ func (m *mcpTools) metaOf(req *mcp.CallToolRequest, id string) (map[string]any, 
 	return meta, nil
 }
 
-// The keys of _meta that say more about a call than the protocol does.
+// The keys of _meta that describe a call beyond the protocol.
 const (
 	metaFailure     = "io.waymark/failure"
 	metaUnvalidated = "io.waymark/unvalidated"
 	metaUnrecorded  = "io.waymark/unrecorded"
-	metaMembers     = "io.waymark/members" // within this process, on the way to [mcpTools.passOn]
+	metaMembers     = "io.waymark/members" // only within this process, for [mcpTools.passOn]
 )
 
-// resultOf passes a result on, as it came as far as the protocol lets it.
+// resultOf converts a result for the host, unchanged as far as the protocol allows it.
 func (m *mcpTools) resultOf(id string, r run.Result) (*mcp.CallToolResult, error) {
 	out := &mcp.CallToolResult{Content: []mcp.Content{}}
 	if len(r.NeedsInput) > 0 {
@@ -449,9 +450,9 @@ func (m *mcpTools) resultOf(id string, r run.Result) (*mcp.CallToolResult, error
 	return out, nil
 }
 
-// block is a content block that goes out as it came in, known to the protocol or not.
+// block is a content block that is sent as it was received, whether or not the protocol defines it.
 type block struct {
-	*mcp.TextContent // what makes it content
+	*mcp.TextContent // makes it mcp.Content
 	raw              json.RawMessage
 }
 

@@ -1,4 +1,4 @@
-// Package mcpserver is the MCP face of a server: tools, apps and the protocol, over HTTP and pipes.
+// Package mcpserver serves MCP: the tools, the apps and the protocol, over HTTP and pipes.
 package mcpserver
 
 import (
@@ -20,16 +20,16 @@ import (
 	"waymark/server/internal/api"
 )
 
-// The Model Context Protocol has two lives. Up to revision 2025-11-25 a client shakes hands and then
-// has a session; from 2026-07-28 on every request stands alone and names its revision in a header.
-// One address serves both:
+// The Model Context Protocol has two variants. Up to revision 2025-11-25 a client performs a handshake and then has a
+// session; from 2026-07-28 on every request is independent and names its revision in a header. One endpoint serves
+// both:
 //
 //	                      Mcp-Protocol-Version ≥ 2026-07-28
 //	             ┌─ yes ─▶ stateless ─┐
 //	POST /mcp ───┤                    ├─▶ the workspace's mcp.Server ─▶ eight tools, two apps
 //	             └─ no ──▶ stateful ──┘
 //
-// A pipe speaks either life through the same address (relay.go).
+// A pipe uses either variant through the same endpoint (relay.go).
 const (
 	headerProtocol  = "Mcp-Protocol-Version"
 	HeaderMethod    = "Mcp-Method"
@@ -45,32 +45,32 @@ const (
 		"Suggestions are evidence, not orders: a low confidence means that little is known."
 )
 
-// Config is what the MCP face needs of a server.
+// Config configures an Endpoint.
 type Config struct {
 	Workspaces *live.Workspaces
-	CallerOf   func(workspace string) run.Caller // of the tools of other servers; nil where there are none
+	CallerOf   func(workspace string) run.Caller // calls the tools of upstream servers; nil if there are none
 	Routes     *api.Table                        // complete before the first request
-	Upstream   Upstream                          // other servers
+	Upstream   Upstream                          // the upstream servers
 	Logger     *slog.Logger
 	Now        func() time.Time
 	Version    string
 
 	MaxBody     int64 // bytes of one message over HTTP
 	MaxSessions int
-	// Holders names the clients that a session counts against.
+	// Holders returns the clients that a session counts against.
 	Holders  func(api.Access) []api.Holder
 	Draining <-chan struct{} // closed when shutdown begins
 
-	// Extend changes the options of each SDK server and returns what registers more on it; nil but in tests.
+	// Extend changes the options of each SDK server and returns a function that registers more on it; for tests only.
 	Extend func(*mcp.ServerOptions) (register func(*mcp.Server))
 }
 
-// Endpoint is /mcp. The access of each request (see access) must already be in its context.
+// Endpoint is the handler of /mcp. The context of each request must already contain its access (see [api.With]).
 type Endpoint struct {
 	cfg       Config
 	stateful  http.Handler
 	stateless http.Handler
-	streaming http.Handler // stateless too, but an event stream: for calls that may report progress
+	streaming http.Handler // stateless, with an event stream: for calls that may report progress
 
 	sessions mcpSessions
 
@@ -78,14 +78,14 @@ type Endpoint struct {
 	servers map[string]*mcp.Server // by workspace
 }
 
-// New serves MCP over HTTP.
+// New returns the endpoint for MCP over HTTP.
 func New(cfg Config) *Endpoint {
 	e := &Endpoint{cfg: cfg, servers: map[string]*mcp.Server{}}
 	e.sessions = mcpSessions{
 		Share: api.NewShare("MCP sessions", int64(cfg.MaxSessions)), holdersOf: cfg.Holders, live: e.live, known: map[string]*api.Hold{},
 	}
-	// A session belongs to whoever opened it: the SDK compares UserID on every later request. What
-	// the call may do comes from the credential of the call itself, not from that of the handshake.
+	// A session belongs to the caller that opened it: the SDK compares UserID on every later request. The permissions
+	// of a call come from its own credential, not from that of the handshake.
 	bind := auth.RequireBearerToken(func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
 		a := api.From(ctx)
 		return &auth.TokenInfo{UserID: a.Workspace + "\n" + a.Source, Extra: map[string]any{accessInfo: a}}, nil
@@ -93,18 +93,18 @@ func New(cfg Config) *Endpoint {
 	handler := func(o mcp.StreamableHTTPOptions) http.Handler {
 		o.Logger = cfg.Logger
 		o.MaxRequestBodyBytes = cfg.MaxBody
-		o.DisableLocalhostProtection = true // the server checks Host itself, and knows the names allowed beside localhost
+		o.DisableLocalhostProtection = true // the server checks Host itself, and has more names to allow
 		return bind(mcp.NewStreamableHTTPHandler(e.serverOf, &o))
 	}
-	// Progress and questions travel on the event stream of the call that they belong to: with JSONResponse they would go
-	// to the session's own stream (GET), and be lost while the client has not opened it.
+	// Progress and questions are sent on the event stream of their call. With JSONResponse they would go to the
+	// session's own stream (GET), and would be lost while the client has not opened it.
 	e.stateful = handler(mcp.StreamableHTTPOptions{SessionTimeout: sessionIdle})
 	e.stateless = handler(mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, PropagateRequestCancellation: true})
 	e.streaming = handler(mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})
 	return e
 }
 
-// accessInfo is where the access of a request travels inside the SDK.
+// accessInfo is the key of a request's access inside the SDK.
 const accessInfo = "waymark.access"
 
 // ServeHTTP implements [http.Handler].
@@ -113,8 +113,8 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, api.ErrNoCredential.Error(), http.StatusUnauthorized)
 		return
 	}
-	// The credential was checked before; the SDK only needs to see that there is one, and handlers
-	// must not see which.
+	// The credential was checked before. The SDK only needs to see that there is one, and handlers must not see its
+	// text.
 	r = r.WithContext(r.Context())
 	if r.Method == http.MethodGet || r.Header.Get(HeaderMethod) == "subscriptions/listen" {
 		var cancel context.CancelFunc
@@ -134,7 +134,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Header = r.Header.Clone()
 	r.Header.Set("Authorization", "Bearer checked")
 	switch {
-	case r.Header.Get(headerProtocol) < firstStateless: // dates compare as text
+	case r.Header.Get(headerProtocol) < firstStateless: // revisions are dates and compare as text
 		e.stateful.ServeHTTP(w, r)
 	case r.Header.Get(HeaderMethod) == "tools/call" && !slices.Contains(quickTools, r.Header.Get(headerName)):
 		e.streaming.ServeHTTP(w, r)
@@ -143,7 +143,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serverOf is the one server of the request's workspace.
+// serverOf returns the server of the request's workspace, and creates it for the first request.
 func (e *Endpoint) serverOf(r *http.Request) *mcp.Server {
 	workspace := api.From(r.Context()).Workspace
 	e.mu.Lock()
@@ -156,7 +156,7 @@ func (e *Endpoint) serverOf(r *http.Request) *mcp.Server {
 	return srv
 }
 
-// live are the ids of the sessions that have not ended.
+// live returns the ids of the sessions that have not ended.
 func (e *Endpoint) live() map[string]bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -169,8 +169,8 @@ func (e *Endpoint) live() map[string]bool {
 	return open
 }
 
-// untilDrained ends a stream that has no end of its own when the server wants to stop, so that a
-// graceful shutdown does not wait for clients that only listen.
+// untilDrained cancels a stream that has no end of its own when shutdown begins, so that a graceful shutdown does not
+// wait for clients that only listen.
 func (e *Endpoint) untilDrained(r *http.Request) (*http.Request, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(r.Context())
 	go func() {
@@ -183,15 +183,15 @@ func (e *Endpoint) untilDrained(r *http.Request) (*http.Request, context.CancelF
 	return r.WithContext(ctx), cancel
 }
 
-// NewServer has all tools and apps. What it can do it can in any workspace: each call takes its
-// workspace from its own access. Only the tools of other servers belong to one.
+// NewServer returns a server with all tools and apps. These work for any workspace, because each call takes the
+// workspace from its own access. Only the upstream tools belong to one workspace.
 func (e *Endpoint) NewServer(workspace string) *mcp.Server {
 	cfg := e.cfg
 	upstream := cfg.CallerOf(workspace) != nil
 	m := &mcpTools{cfg: cfg, stateKey: []byte(rand.Text()), results: newKeptResults()}
 	options := &mcp.ServerOptions{
 		Instructions: mcpInstructions,
-		// Our own list never changes while the program runs: suggestions travel in results.
+		// Waymark's own list never changes while the program runs: suggestions are sent in results.
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: upstream}, Resources: &mcp.ResourceCapabilities{},
 			Extensions: map[string]any{extensionApps: map[string]any{"mimeTypes": []string{mimeApp}}}},
 	}
@@ -218,7 +218,7 @@ func (e *Endpoint) NewServer(workspace string) *mcp.Server {
 	return srv
 }
 
-// isolate turns a panic of a handler into an answer. Without it the SDK lets the process die.
+// isolate turns a panic of a handler into an error for the client. Without it the process would end.
 func isolate(log *slog.Logger) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {

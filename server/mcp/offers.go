@@ -14,25 +14,25 @@ import (
 	"waymark/server/internal/api"
 )
 
-// offerLists are the lists that those of other servers are added to, by method.
+// offerLists maps the method of a list to the list of the gateway that is added to it.
 var offerLists = map[string]string{
 	"prompts/list": gateway.Prompts, "resources/list": gateway.Resources, "resources/templates/list": gateway.Templates,
 }
 
-// rawResult is a result with all its members, known to the SDK or not.
+// rawResult is a result with all its members, including those that the SDK does not know.
 type rawResult struct {
 	mcp.ResultBase
 	members map[string]json.RawMessage
 }
 
-// rawOf is a result of the SDK, or one as it came in.
+// rawOf converts a result of the SDK or of an upstream server.
 func rawOf(result any) *rawResult {
 	r := &rawResult{members: map[string]json.RawMessage{}}
-	_ = json.Unmarshal(encoded(result), &r.members) // what is no object has none
+	_ = json.Unmarshal(encoded(result), &r.members) // a value that is no object has no members
 	return r
 }
 
-// MarshalJSON adds what the SDK says in _meta.
+// MarshalJSON merges the _meta of the SDK into the members.
 func (r *rawResult) MarshalJSON() ([]byte, error) {
 	if len(r.Meta) > 0 {
 		meta := map[string]any{}
@@ -43,7 +43,7 @@ func (r *rawResult) MarshalJSON() ([]byte, error) {
 	return api.Encode(r.members)
 }
 
-// add adds members; its own stay.
+// add adds members, and keeps those that exist.
 func (r *rawResult) add(more map[string]json.RawMessage) *rawResult {
 	for name, value := range more {
 		if _, there := r.members[name]; !there {
@@ -53,7 +53,7 @@ func (r *rawResult) add(more map[string]json.RawMessage) *rawResult {
 	return r
 }
 
-// extend adds items to a list.
+// extend appends items to a list.
 func (r *rawResult) extend(list string, items []json.RawMessage) *rawResult {
 	var own []json.RawMessage
 	_ = json.Unmarshal(r.members[list], &own)
@@ -64,14 +64,14 @@ func (r *rawResult) extend(list string, items []json.RawMessage) *rawResult {
 func encoded(v any) json.RawMessage {
 	text, err := api.Encode(v)
 	if err != nil {
-		panic(err) // it came from JSON
+		panic(err) // v came from JSON
 	}
 	return text
 }
 
-// passOn lists the prompts and resources of other servers and answers for them, where the tools of these could be called too,
-// and adds to tools and results what the SDK does not know. A session with a tool set gets no prompts and resources: sets name
-// tools.
+// passOn adds the prompts and resources of upstream servers to the lists and answers requests for them, if the caller
+// may also call the tools of these servers. It adds to tools and results the members that the SDK does not know. A
+// session with a tool set gets no prompts and resources, because sets name only tools.
 func (m *mcpTools) passOn(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		g, a := m.cfg.Upstream.Gateway, requestAccess(ctx, req.GetExtra())
@@ -140,7 +140,7 @@ func (m *mcpTools) passOn(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// withMembers adds those members of a result of another server that the SDK does not know.
+// withMembers adds the members of an upstream result that the SDK does not know.
 func withMembers(r *mcp.CallToolResult) mcp.Result {
 	more, ok := r.Meta[metaMembers].(map[string]json.RawMessage)
 	if !ok {
@@ -151,14 +151,14 @@ func withMembers(r *mcp.CallToolResult) mcp.Result {
 	_ = json.Unmarshal(more["_meta"], &theirs)
 	delete(more, "_meta")
 	for key, value := range theirs {
-		if !strings.HasPrefix(key, "io.waymark/") && !strings.HasPrefix(key, "io.modelcontextprotocol/") { // of this end, and of one connection
+		if !strings.HasPrefix(key, "io.waymark/") && !strings.HasPrefix(key, "io.modelcontextprotocol/") { // of this server, or of one connection
 			r.Meta[key] = value
 		}
 	}
 	return rawOf(r).add(more)
 }
 
-// complete says that a result is whole, which revisions without sessions ask for.
+// complete marks a result as complete, which revisions without sessions require.
 func complete(r *rawResult, req mcp.Request) mcp.Result {
 	if of, ok := req.(interface{ ProtocolVersion() string }); ok && of.ProtocolVersion() >= firstStateless {
 		r.add(map[string]json.RawMessage{"resultType": json.RawMessage(`"complete"`)})

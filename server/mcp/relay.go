@@ -22,19 +22,19 @@ import (
 	"waymark/server/internal/api"
 )
 
-// A data directory has one owner at a time: the process that has it open, which is a server or one of the `waymark mcp`
-// that hosts start. A relay connects its host, which sends one message on a line, with /mcp of the owner, also where that
-// is its own process.
+// relay connects its host, which sends one message per line, with /mcp of the owner of a data directory. The owner is
+// the one process that has the directory open: a server, or one of the `waymark mcp` processes that hosts start. It may
+// be the process of the relay itself.
 //
 //	host ──stdin──▶ relay ──POST──▶ /mcp of the owner
 //	  ◀── stdout ── relay ◀─answer──┤
 //	                relay ◀───GET───┘   requests and notifications of the server, up to 2025-11-25
 //
-// When the owner ends, the relay finds the next one, repeats the host's handshake there, and goes on. For example, the
-// owner is killed while these three calls of the host are with it:
+// When the owner ends, the relay finds the next one, repeats the host's handshake there, and continues. For example,
+// the owner is killed while three calls of the host are in progress there:
 //
-//	suggest_next    reads: sent again to the next owner, which answers it
-//	record_episode  sent again, too: the relay gave the episode an id, so it is recorded once
+//	suggest_next    read-only: sent again to the next owner, which answers it
+//	record_episode  also sent again: the relay gave the episode an id, so it is recorded once
 //	rebuild         answered with an error: it may have been carried out, and the host has to decide
 type relay struct {
 	ctx       context.Context // of all requests to owners
@@ -42,22 +42,22 @@ type relay struct {
 	findOwner func() (Owner, error)
 	headers   http.Header // of each request
 
-	lines      chan []byte    // for the host; nil: there are no more
-	calls      sync.WaitGroup // calls that are answered before the relay ends
-	background sync.WaitGroup // what else asks owners
+	lines      chan []byte    // for the host; nil marks the end
+	calls      sync.WaitGroup // calls that the relay answers before it ends
+	background sync.WaitGroup // other requests to owners
 	connecting sync.Mutex     // held while a session is opened
-	inFlight   chan struct{}  // one for each call that is with an owner
+	inFlight   chan struct{}  // one for each call in progress at an owner
 
 	mu          sync.Mutex
 	session     *session                          // nil: none
-	initialize  *jsonrpc.Request                  // of the host, once it succeeded; nil: none
+	initialize  *jsonrpc.Request                  // request of the host, after it succeeded; nil: none
 	initialized *jsonrpc.Request                  // the notification that ended the handshake; nil: not yet
-	open        map[jsonrpc.ID]context.CancelFunc // of the calls without an answer
-	questions   int                               // requests of all servers to the host
+	open        map[jsonrpc.ID]context.CancelFunc // cancel the calls without an answer
+	questions   int                               // number of requests of all servers to the host
 	ending      bool                              // nothing more is accepted from the host
 }
 
-// Owner is the address of the process that has the data directory, and its token.
+// Owner is the address and the token of the process that has the data directory.
 type Owner struct{ Endpoint, Token string }
 
 const (
@@ -65,38 +65,39 @@ const (
 	drainRelay = 10 * time.Second
 	// longestWrite limits how long a host may take to read the last answers.
 	longestWrite = 30 * time.Second
-	// relayInFlight bounds the calls that are with an owner at the same time, each on a connection: an owner admits 512 of all
-	// windows and commands of a machine, and answers of the host and cancellations need some of them.
+	// relayInFlight limits the calls in progress at an owner, each on its own connection: an owner admits 512
+	// connections of all windows and commands of a machine, and the host's answers and cancellations need some of them.
 	relayInFlight = 128
-	// relayCalls bounds the calls without an answer. More are refused: if they waited, so would what ends the others. Of a
-	// host that takes no answers, no more is read once relayUnread lines wait for it.
+	// relayCalls limits the calls without an answer. Further calls are refused: if they waited, the messages that end
+	// other calls would wait behind them. If a host does not read answers, its input is not read while relayUnread
+	// lines wait.
 	relayCalls, relayUnread = 1024, 2048
-	// relayIdle is shorter than a server keeps a connection: a call on one that just closes is lost.
+	// relayIdle is shorter than a server keeps an idle connection: a call on one that is being closed is lost.
 	relayIdle = 30 * time.Second
-	// ownerPatience is how long a call waits for an owner of the data directory, and ownerPause how often it looks.
+	// ownerPatience limits how long a call waits for an owner of the data directory; ownerPause is the retry interval.
 	ownerPatience, ownerPause = 10 * time.Second, 20 * time.Millisecond
-	// busyPause is how long a message waits that an owner has no connection for.
+	// busyPause is the retry interval of a message for which an owner has no connection.
 	busyPause = 100 * time.Millisecond
 )
 
-// sourceStdio is the source of what a host on the other end of a pipe records.
+// sourceStdio is the source of the episodes that a host records over a pipe.
 const sourceStdio = "mcp:stdio"
 
-// Draining is how a server that is ending refuses what has not begun.
+// Draining is the detail with which a server that shuts down refuses new requests.
 const Draining = "the server is shutting down"
 
-// errAbandoned ends a relay whose answers nobody takes.
+// errAbandoned ends a relay whose host does not read the answers.
 var errAbandoned = errors.New("answers could not be written: the host neither reads its pipe nor closes it")
 
-// Relay carries MCP between a host on in and out and the owner that findOwner returns, until in ends or ctx does; then it
-// closes both. Calls that came before the end are answered first. The owner may change at any time. workspace and
-// agent may be empty, and are obeyed only with the owner's local token.
+// Relay carries MCP messages between a host on in and out and the owner that findOwner returns, until in or ctx ends;
+// then it closes both. Calls that arrived before the end are answered first. The owner may change at any time.
+// workspace and agent may be empty, and have an effect only with the owner's local token.
 func Relay(ctx context.Context, in io.Reader, out io.Writer, findOwner func() (Owner, error), workspace, agent string) error {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.IdleConnTimeout = relayIdle
 	defer transport.CloseIdleConnections()
 	headers := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
-	// It distinguishes processes with one data directory and hosts of one name.
+	// It distinguishes processes that share a data directory, and hosts of the same name.
 	headers.Set(api.HeaderConversation, "pipe-"+rand.Text()[:16])
 	if workspace != "" {
 		headers.Set(api.HeaderWorkspace, workspace)
@@ -144,14 +145,14 @@ func Relay(ctx context.Context, in io.Reader, out io.Writer, findOwner func() (O
 	switch err := context.Cause(work); {
 	case errors.As(ended, new(*bounded.LimitError)):
 		return ended
-	case errors.Is(err, context.Canceled), errors.Is(err, io.ErrClosedPipe), errors.Is(err, syscall.EPIPE): // the host has just gone
+	case errors.Is(err, context.Canceled), errors.Is(err, io.ErrClosedPipe), errors.Is(err, syscall.EPIPE): // the host has gone
 		return nil
 	default:
 		return err
 	}
 }
 
-// acceptNoMore refuses further calls, and fails the questions to the host, which answers no more.
+// acceptNoMore refuses further calls, and fails the open questions to the host, which will not answer them.
 func (r *relay) acceptNoMore() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,7 +185,7 @@ func (r *relay) print(out io.Writer) error {
 	}
 }
 
-// read handles the lines of the host until their end. A line that is no message is answered with a JSON-RPC error.
+// read handles the lines of the host until the input ends. It answers an invalid message with a JSON-RPC error.
 func (r *relay) read(in io.Reader) error {
 	for lines := bufio.NewReaderSize(in, 64<<10); ; {
 		line, tooLong, err := api.ReadLine(lines, MaxFrame)
@@ -209,8 +210,8 @@ func (r *relay) read(in io.Reader) error {
 	}
 }
 
-// start begins a call, or refuses it. It waits for the answer to a handshake, since what follows needs the session, and to
-// the recording of an episode, which a question after it counts.
+// start begins a call, or refuses it. It waits for the answer to a handshake, because later messages need the session,
+// and for the recording of an episode, because later requests have to take it into account.
 func (r *relay) start(req *jsonrpc.Request) {
 	group, refusal := &r.calls, ""
 	if req.Method == "subscriptions/listen" { // lasts until the host cancels it
@@ -251,9 +252,9 @@ func (r *relay) start(req *jsonrpc.Request) {
 	}
 }
 
-// call returns the answer to a call of the host; nil if the host cancelled it. What became of a call that was with an
-// owner that ended is unknown, so it is sent again only where that changes nothing, and to one other owner: it may be the
-// call that ended the first.
+// call returns the answer to a call of the host; nil if the host cancelled it. If an owner ends during a call, it is
+// unknown whether the call was carried out. The call is sent again only if a repetition changes nothing, and to only
+// one other owner, because the call itself may have ended the first.
 func (r *relay) call(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Response {
 	var lost *session
 	switch {
@@ -270,7 +271,7 @@ func (r *relay) call(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Respons
 	case <-ctx.Done():
 		return nil
 	}
-	sent := "" // the token of the owner that it was with
+	sent := "" // token of the owner that received the call
 	for began := time.Now(); ; {
 		s, answer, err := r.ask(ctx, lost, req)
 		var gone lostError
@@ -281,7 +282,7 @@ func (r *relay) call(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Respons
 			return answer
 		case !errors.As(err, &gone):
 			code := int64(jsonrpc.CodeInternalError)
-			if strings.Contains(err.Error(), "JSON RPC not handled") { // so the SDK refuses an unknown method
+			if strings.Contains(err.Error(), "JSON RPC not handled") { // the SDK's refusal of an unknown method
 				code = jsonrpc.CodeMethodNotFound
 			}
 			return failure(req.ID, code, "the waymark server did not answer: "+err.Error())
@@ -294,7 +295,7 @@ func (r *relay) call(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Respons
 		}
 		switch {
 		case again:
-			bounded.Wait(ctx, ownerPause) // the owner may still be about to end
+			bounded.Wait(ctx, ownerPause) // the owner may still be shutting down
 		case sent != "":
 			return failure(req.ID, codeRefused, "the waymark process that had the data directory ended or stopped answering during this call, "+
 				"so it is unknown whether it was carried out; another takes over: ask again if doing it twice does no harm")
@@ -304,7 +305,7 @@ func (r *relay) call(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Respons
 	}
 }
 
-// withID gives an episode without an id one, so that it counts once however often it is sent.
+// withID adds an id to an episode without one, so that the episode counts once however often it is sent.
 func withID(params json.RawMessage) json.RawMessage {
 	var p, episode map[string]json.RawMessage
 	if json.Unmarshal(params, &p) != nil || json.Unmarshal(p["arguments"], &episode) != nil || episode == nil {
@@ -314,17 +315,17 @@ func withID(params json.RawMessage) json.RawMessage {
 		return params
 	}
 	episode["id"] = json.RawMessage(`"mcp-` + rand.Text() + `"`)
-	p["arguments"], _ = json.Marshal(episode) // was JSON before
+	p["arguments"], _ = json.Marshal(episode) // cannot fail: decoded from JSON
 	params, _ = json.Marshal(p)
 	return params
 }
 
-// repeatable reports whether a call may be carried out twice: one that reads, or records an episode, which counts once.
+// repeatable reports whether a call may be carried out twice: a read-only call, or an episode, which counts once.
 func repeatable(req *jsonrpc.Request) bool {
 	return req.Method != "tools/call" || slices.Contains(quickTools, paramsOf(req).Name)
 }
 
-// notify forwards a notification of the host. One that is lost with its session concerned nothing else.
+// notify forwards a notification of the host. It is not repeated: if its session is lost, it has no subject.
 func (r *relay) notify(n *jsonrpc.Request) {
 	r.mu.Lock()
 	s, cancel := r.session, r.open[cancelledCall(n)]
@@ -337,20 +338,20 @@ func (r *relay) notify(n *jsonrpc.Request) {
 	case n.Method == "notifications/initialized":
 		_ = r.listen(s, n)
 	case n.Method == "notifications/cancelled" && s.id == "" && cancel != nil:
-		cancel() // without a session a server knows a cancellation by the end of the connection
+		cancel() // without a session, closing the connection cancels the call
 	default:
 		_, _ = r.post(r.ctx, s, n)
 	}
 }
 
-// forward gives the host a request or notification of a server. Requests get ids that no other session uses.
+// forward sends the host a request or notification of a server. Requests get ids that are unique across sessions.
 func (r *relay) forward(s *session, req *jsonrpc.Request) {
 	r.mu.Lock()
 	refuse := r.ending && req.IsCall()
 	switch {
 	case req.IsCall():
 		r.questions++
-		id, _ := jsonrpc.MakeID(float64(r.questions)) // a number always is one
+		id, _ := jsonrpc.MakeID(float64(r.questions)) // a number is always valid
 		s.asked[id] = req.ID
 		req.ID = id
 	case req.Method == "notifications/cancelled":
@@ -369,8 +370,8 @@ func (r *relay) forward(s *session, req *jsonrpc.Request) {
 	}
 }
 
-// forwardAnswer sends the answer to a question of a server to that server, if its session lasts: at another one the id
-// would be that of another question.
+// forwardAnswer sends the host's answer to the server that asked, if its session still exists: at another server the id
+// would belong to a different question.
 func (r *relay) forwardAnswer(answer *jsonrpc.Response) {
 	r.mu.Lock()
 	s := r.session
@@ -391,7 +392,7 @@ func (r *relay) write(msg jsonrpc.Message) {
 	}
 }
 
-// writeLine gives the host a line, when it has read those before.
+// writeLine queues a line for the host, and blocks while the queue is full.
 func (r *relay) writeLine(line []byte) {
 	select {
 	case r.lines <- line:

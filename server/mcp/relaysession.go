@@ -27,10 +27,10 @@ type session struct {
 	id, revision string                    // empty without a handshake
 	ctx          context.Context           // ends with the session
 	end          context.CancelFunc        // ends ctx
-	asked        map[jsonrpc.ID]jsonrpc.ID // ids that the host sees of questions to it: the server's own ids
+	asked        map[jsonrpc.ID]jsonrpc.ID // ids of questions as the host sees them: the server's own ids
 }
 
-// lostError reports that a session is over. If a message was sent, it is unknown whether it was carried out.
+// lostError reports that a session is over. With sent, it is unknown whether the message was carried out.
 type lostError struct {
 	error
 	sent bool
@@ -38,7 +38,7 @@ type lostError struct {
 
 var errNoAnswer = errors.New("the process that has the data directory does not answer")
 
-// ask sends a call to the session that connect returns.
+// ask sends a call in the session that connect returns.
 func (r *relay) ask(ctx context.Context, lost *session, req *jsonrpc.Request) (s *session, answer *jsonrpc.Response, err error) {
 	if s, err = r.connect(ctx, lost); err != nil {
 		return nil, nil, err
@@ -52,8 +52,8 @@ func (r *relay) ask(ctx context.Context, lost *session, req *jsonrpc.Request) (s
 	return s, answer, err
 }
 
-// connect returns a session other than the lost one: the one that another call has opened since, or a new one with the
-// present owner, where it repeats the handshake of the host.
+// connect returns a session other than the lost one: one that another call has opened since, or a new one with the
+// current owner, in which it repeats the handshake of the host.
 func (r *relay) connect(ctx context.Context, lost *session) (_ *session, err error) {
 	began := time.Now()
 	r.connecting.Lock()
@@ -80,7 +80,7 @@ func (r *relay) connect(ctx context.Context, lost *session) (_ *session, err err
 	}
 	if err != nil {
 		s.end()
-		bounded.Wait(ctx, ownerPause) // nobody else finds one meanwhile
+		bounded.Wait(ctx, ownerPause) // no other call searches meanwhile
 		return nil, lostError{err, false}
 	}
 	r.mu.Lock()
@@ -104,7 +104,7 @@ func (r *relay) greet(ctx context.Context, s *session, hello, initialized *jsonr
 	return err
 }
 
-// endSession ends the session with the owner, which otherwise notices by itself.
+// endSession ends the session with the owner, which would otherwise end it later by itself.
 func (r *relay) endSession() {
 	ctx, cancel := context.WithTimeout(r.ctx, time.Second)
 	defer cancel()
@@ -118,7 +118,7 @@ func (r *relay) endSession() {
 	}
 }
 
-// listen ends the handshake, and opens the event stream of the session.
+// listen sends the notification that completes the handshake, and opens the event stream of the session.
 func (r *relay) listen(s *session, initialized *jsonrpc.Request) error {
 	_, err := r.post(r.ctx, s, initialized)
 	r.mu.Lock()
@@ -129,8 +129,8 @@ func (r *relay) listen(s *session, initialized *jsonrpc.Request) error {
 	return err
 }
 
-// events forwards the messages of the event stream of a session, as long as both last. If the stream ends with the owner,
-// it connects to the next one, which a host without calls would never reach otherwise.
+// events forwards the messages of the event stream of a session, while both last. If the owner ends, it connects to the
+// next one, because a host that makes no calls would otherwise never reach it.
 func (r *relay) events(s *session) {
 	for s.ctx.Err() == nil {
 		resp, err := r.send(s.ctx, s, http.MethodGet, nil)
@@ -142,7 +142,7 @@ func (r *relay) events(s *session) {
 			for err != nil && r.ctx.Err() == nil {
 				_, err = r.connect(r.ctx, s)
 			}
-		default: // refused, for now
+		default: // refused for now
 			bounded.Wait(s.ctx, time.Second)
 		}
 	}
@@ -154,7 +154,7 @@ func (r *relay) post(ctx context.Context, s *session, msg jsonrpc.Message) (answ
 	isCall := isRequest && req.IsCall()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if !isCall || req.Method == "initialize" { // the lines behind it wait
+	if !isCall || req.Method == "initialize" { // the following lines wait for it
 		ctx, cancel = context.WithTimeout(ctx, ownerPatience)
 		defer cancel()
 	}
@@ -168,7 +168,7 @@ func (r *relay) post(ctx context.Context, s *session, msg jsonrpc.Message) (answ
 	if answer, err = r.messages(s, resp); err != nil {
 		return nil, lostError{fmt.Errorf("%s, and the connection ended before the answer: %w", resp.Status, err), true}
 	}
-	answer.ID = req.ID // some refusals have none
+	answer.ID = req.ID // some refusals have no id
 	if req.Method == "initialize" {
 		var agreed mcp.InitializeResult
 		_ = json.Unmarshal(answer.Result, &agreed)
@@ -177,8 +177,8 @@ func (r *relay) post(ctx context.Context, s *session, msg jsonrpc.Message) (answ
 	return answer, nil
 }
 
-// messages reads the messages of a body up to the first response, and forwards the others to the host. Waymark writes one
-// on a line, as it is or as the data of an event.
+// messages reads the messages of a body up to the first response, and forwards the others to the host. Waymark writes
+// one message per line, plain or as the data of an event.
 func (r *relay) messages(s *session, resp *http.Response) (*jsonrpc.Response, error) {
 	defer resp.Body.Close()
 	for body := bufio.NewReader(resp.Body); ; {
@@ -199,9 +199,9 @@ func (r *relay) messages(s *session, resp *http.Response) (*jsonrpc.Response, er
 	}
 }
 
-// send sends one request. It returns an answer of the server to the message; all others are errors. What has to be sent by
-// a certain time is sent again where the owner has no connection for it, as that of answers to its questions: it counts those
-// of all processes of the machine together.
+// send sends one HTTP request. It returns a response that contains a message; every other response is an error. If the
+// owner has no connection for it (503), a message with a deadline is sent again, for example an answer to the owner's
+// question: the owner counts the connections of all processes of the machine together.
 func (r *relay) send(ctx context.Context, s *session, method string, msg jsonrpc.Message) (*http.Response, error) {
 	var body []byte
 	var err error
@@ -231,7 +231,7 @@ func (r *relay) send(ctx context.Context, s *session, method string, msg jsonrpc
 	err = fmt.Errorf("%s: %s", resp.Status, cmp.Or(problem.Detail, string(bytes.TrimSpace(text))))
 	_, limited := ctx.Deadline()
 	switch {
-	case OwnerGone(resp.StatusCode, problem.Detail): // it refused the message before it began, or cut it off
+	case OwnerGone(resp.StatusCode, problem.Detail): // the owner refused the message, or cut it off
 		return nil, lostError{err, resp.StatusCode != http.StatusUnauthorized && problem.Detail != Draining}
 	case resp.StatusCode == http.StatusNotFound && kind == "text/plain": // the session has ended
 		return nil, lostError{err, false}
@@ -241,8 +241,8 @@ func (r *relay) send(ctx context.Context, s *session, method string, msg jsonrpc
 	return nil, err
 }
 
-// OwnerGone reports whether a refusal is that of an owner that is ending, or of another process at its address, which does
-// not know its token.
+// OwnerGone reports whether a refusal comes from an owner that is shutting down, or from another process at its
+// address, which does not know the token.
 func OwnerGone(status int, detail string) bool {
 	return status == http.StatusUnauthorized || strings.HasSuffix(detail, Draining)
 }

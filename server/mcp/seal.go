@@ -7,15 +7,15 @@ import (
 	"fmt"
 )
 
-// A call that the host has to go on with carries a state there and back. It comes from outside then, so it is signed,
-// and bound to the call that it belongs to.
+// If the host has to continue a call, the state of the call travels to the host and back. It then comes from outside,
+// so it is signed and bound to the tool of the call.
 
-// seal signs a state.
+// seal returns a state with its signature.
 func seal(key, bound, state []byte) string {
 	return base64.RawURLEncoding.EncodeToString(append(signature(key, bound, state), state...))
 }
 
-// unseal returns the state of the same call that was signed with the same key.
+// unseal returns a state that was sealed with the same key and the same value of bound.
 func unseal(key, bound []byte, sealed string) (state []byte, ok bool) {
 	data, err := base64.RawURLEncoding.DecodeString(sealed)
 	if err != nil || len(data) < sha256.Size || !hmac.Equal(data[:sha256.Size], signature(key, bound, data[sha256.Size:])) {

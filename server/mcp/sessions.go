@@ -10,17 +10,17 @@ import (
 // headerSession names the session of a request up to revision 2025-11-25.
 const headerSession = "Mcp-Session-Id"
 
-// mcpSessions keeps the number of sessions within the parts of their clients. The SDK ends those that are not used.
+// mcpSessions limits the number of sessions, of each client and in total. The SDK ends idle sessions.
 type mcpSessions struct {
 	api.Share
 	holdersOf func(api.Access) []api.Holder
-	live      func() map[string]bool // ids
+	live      func() map[string]bool // ids of open sessions
 
 	mu    sync.Mutex
 	known map[string]*api.Hold // by id
 }
 
-// enter counts the session that begins with a request, if one does; finished is called after the answer, which names it.
+// enter counts the session that a request begins, if any. finished is called after the response, which names it.
 func (m *mcpSessions) enter(a api.Access, r *http.Request, w http.ResponseWriter) (finished func(), err error) {
 	if r.Method != http.MethodPost || r.Header.Get(headerSession) != "" {
 		return func() {}, nil

@@ -12,21 +12,21 @@ import (
 	"waymark/storage"
 )
 
-// firstStructured is the revision that brought structured answers; older clients read the text only.
+// firstStructured is the first revision with structured answers; older clients read only the text.
 const firstStructured = "2025-06-18"
 
 const toolRecord = "record_episode"
 
-// quickTools answer at once, and do no harm when they are called twice: the relay repeats a call of them that was lost
-// with its server.
+// quickTools answer at once and can be called twice without harm: the relay repeats a call of one of them that was lost
+// with its owner.
 var quickTools = []string{"find_tool", "describe_tool", "suggest_next", "suggest_dag", toolReadResult, toolRecord}
 
 // mcpTools answers the calls of one server.
 type mcpTools struct {
 	cfg      Config
-	stateKey []byte // signs what a host brings back
+	stateKey []byte // signs the states that a host returns
 	results  *keptResults
-	listed   listedTools // of other servers
+	listed   listedTools // upstream tools in tools/list
 }
 
 // offer adds a tool to a server.
@@ -40,7 +40,7 @@ func (m *mcpTools) offer(srv *mcp.Server, t api.Tool) {
 	srv.AddTool(shown, m.handler(t))
 }
 
-// handler runs one tool: who asks, may they, for how long.
+// handler returns the handler of one tool: it checks the caller's scope and applies the time limit.
 func (m *mcpTools) handler(t api.Tool) mcp.ToolHandler {
 	timeout := m.cfg.Routes.TimeLimit(t.Rule)
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -65,8 +65,8 @@ func (m *mcpTools) handler(t api.Tool) mcp.ToolHandler {
 	}
 }
 
-// requestAccess is the access of one request: of the HTTP request that carried it, else (stdio, one
-// user from start to end) of the connection.
+// requestAccess returns the access of a request: that of the HTTP request that carried it, else that of the connection
+// (stdio, one user from start to end).
 func requestAccess(ctx context.Context, extra *mcp.RequestExtra) api.Access {
 	if extra != nil && extra.TokenInfo != nil {
 		a, _ := extra.TokenInfo.Extra[accessInfo].(api.Access)
@@ -75,31 +75,31 @@ func requestAccess(ctx context.Context, extra *mcp.RequestExtra) api.Access {
 	return api.From(ctx)
 }
 
-// progressTo reports the progress of a call to a host; nil where the host did not ask for that.
+// progressTo returns a function that reports the progress of a call to its host; nil if the host did not request it.
 func progressTo(ctx context.Context, req *mcp.CallToolRequest) func(done, total float64, message string) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
 		return nil
 	}
 	return func(done, total float64, message string) {
-		// A host that stopped listening is no reason to stop the work.
+		// If the host no longer listens, the work continues.
 		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: total, Message: api.ShownText(message)})
 	}
 }
 
-// refusal is a result that says what is wrong in words the model can act on.
+// refusal returns an error result, in words that the model can act on.
 func refusal(err error) *mcp.CallToolResult {
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: err.Error()}}}
 }
 
-// refusedDAG is why a DAG cannot be run, with the form of the values that are missing.
+// refusedDAG is the answer for a DAG that cannot be run, with the form of the missing values.
 type refusedDAG struct {
 	State    run.State      `json:"state"`
 	Problems []run.Problem  `json:"problems,omitempty"`
 	Form     map[string]any `json:"form,omitempty"`
 }
 
-// failed words an error for the model as HTTP words it. The log has what the caller is not told.
+// failed converts an error to a result with the same text as over HTTP. The log has the details that it omits.
 func (m *mcpTools) failed(ctx context.Context, tool string, err error) *mcp.CallToolResult {
 	if dag, ok := errors.AsType[*run.CheckError](err); ok {
 		text := dag.Error()

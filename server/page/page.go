@@ -17,18 +17,18 @@ import (
 //go:embed all:dist
 var dist embed.FS
 
-// Policy lets the page load only what this server serves, no inline script or style, and keeps it out of frames. What a
-// tool says of itself could not run even if the page wrote it as HTML, which Trusted Types refuse.
+// Policy lets the page load only files of this server, forbids inline scripts and styles, and keeps the page out of
+// frames. Text from a tool could not run even if the page wrote it as HTML, which Trusted Types refuse.
 const Policy = "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"
 
-// App is a screen as one document for MCP hosts: next or plan. They show it in a frame of their own policy.
+// App returns a screen, next or plan, as one document for MCP hosts, which show it in a frame with their own policy.
 func App(screen string) (string, error) {
 	document, err := filled("mcp.html", map[string]string{"STYLE": "style.css", "SCRIPT": "mcp.js"}, func(_ string, content []byte) []byte { return content })
 	return strings.Replace(string(document), `data-view="VIEW"`, `data-view="`+screen+`"`, 1), err
 }
 
-// filled is a document with something of a file in each of its places.
+// filled returns a document in which the value that the function of returns for a file replaces its placeholder.
 func filled(name string, places map[string]string, of func(name string, content []byte) []byte) ([]byte, error) {
 	document, err := dist.ReadFile("dist/" + name)
 	for place, name := range places {
@@ -47,8 +47,8 @@ type File struct {
 	mediaType, etag, freshFor string
 }
 
-// Load returns the embedded files by the path at which they are served: each by its hash, so that browsers may keep it for
-// ever, and the document that names them.
+// Load returns the embedded files by the path at which they are served: each asset under its hash, so that browsers may
+// keep it for ever, and the document that names the assets.
 func Load() (map[string]File, error) {
 	files := map[string]File{}
 	add := func(where, name, fresh string, content []byte) string {

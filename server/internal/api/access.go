@@ -12,16 +12,16 @@ import (
 	"waymark/suggest"
 )
 
-// Scopes is a set of what a caller may do.
+// Scopes is a set of permissions.
 type Scopes uint8
 
 const (
-	ScopeRead  Scopes = 1 << iota // ask: search, next, dag, explain, lists, graph, stats
-	ScopeWrite                    // tell: episodes, feedback, catalog, rebuild
-	ScopeAdmin                    // keep house: keys, import, export, forget, backup
+	ScopeRead  Scopes = 1 << iota // reads: search, next, dag, explain, lists, graph, stats
+	ScopeWrite                    // records: episodes, feedback, catalog, rebuild
+	ScopeAdmin                    // administration: keys, import, export, forget, backup
 )
 
-// AllScopes are all scopes there are.
+// AllScopes contains every scope.
 const AllScopes = ScopeRead | ScopeWrite | ScopeAdmin
 
 var scopeNames = []struct {
@@ -40,7 +40,7 @@ func (s Scopes) Names() []string {
 	return out
 }
 
-// ParseScopes is the inverse of names.
+// ParseScopes is the inverse of Names.
 func ParseScopes(names []string) (Scopes, error) {
 	var set Scopes
 	for _, name := range names {
@@ -57,26 +57,26 @@ func ParseScopes(names []string) (Scopes, error) {
 	return set, nil
 }
 
-// Access is who is asking: the one workspace the request may see, what it may do there, and the
-// source under which its episodes count. These come from the credential alone, never from a body.
+// Access is the caller of a request: the one workspace that it may use, its permissions there, and the source under
+// which its episodes are recorded. These come from the credential alone, never from a body.
 type Access struct {
 	Workspace  string
 	Scopes     Scopes
 	Source     string
 	Local      bool   // bearer of the local token: the user who started the server
-	Operator   bool   // may act on the whole data directory: Local, or anybody on a loopback without keys
-	Credential string // the header Authorization behind it; of a session, the one that its link was made with
+	Operator   bool   // may act on the whole data directory: Local, or any caller on a loopback without keys
+	Credential string // the Authorization header; of a page session, the header of the caller that created its link
 
-	// Tools is the tool set of the agent that asks; nil: everything.
+	// Tools is the tool set of the calling agent; nil: all tools.
 	Tools *suggest.ToolSet
 
-	// What tells the callers of one credential apart, and grants nothing.
-	Conversation string // as the caller names it; may be empty
-	Peer         string // address of the other end; empty over a pipe
-	Session      string // of MCP, under which the caller's episodes are kept that name none; may be empty
+	// These fields distinguish the callers of one credential, and grant nothing.
+	Conversation string // named by the caller; may be empty
+	Peer         string // remote address; empty over a pipe
+	Session      string // session of MCP for recorded episodes that name none; may be empty
 }
 
-// Holder names the credential against which limits count: that of the operator is one, whatever source it claims.
+// Holder returns the credential that limits count against. The operator is one holder, whatever source it claims.
 func (a Access) Holder() string {
 	if a.Operator {
 		return "operator"
@@ -84,11 +84,12 @@ func (a Access) Holder() string {
 	return a.Source
 }
 
-// May reports whether every scope asked for is granted.
+// May reports whether all wanted scopes are granted.
 func (a Access) May(want Scopes) bool { return a.Scopes&want == want }
 
-// Trust is how far the caller is trusted with the catalog: what a key with the scope admin and the command line of this
-// machine put counts as looked at; what somebody without a credential puts, on a server without keys, is checked.
+// Trust returns the trust in catalog entries of the caller. Entries from a key with the scope admin, or from the
+// command line of this machine, count as reviewed. Entries from a caller without a credential, on a server without
+// keys, are checked.
 func (a Access) Trust() live.Trust {
 	switch {
 	case !a.May(ScopeAdmin):
@@ -104,12 +105,12 @@ func (a Access) Approves() bool { return a.Trust() == live.Approver }
 
 type accessKey struct{}
 
-// With is a context of a request by a caller.
+// With returns a context that carries the access of a request.
 func With(ctx context.Context, a Access) context.Context {
 	return context.WithValue(ctx, accessKey{}, a)
 }
 
-// From is the access of the request. The zero access may do nothing.
+// From returns the access of the request. The zero access has no permissions.
 func From(ctx context.Context) Access {
 	a, _ := ctx.Value(accessKey{}).(Access)
 	return a
@@ -118,11 +119,11 @@ func From(ctx context.Context) Access {
 // DefaultWorkspace is the workspace of a caller without a key.
 const DefaultWorkspace = live.DefaultWorkspace
 
-// The headers by which the local command line picks a workspace and a source.
+// The headers with which the local command line selects a workspace, a source and an agent.
 const (
 	HeaderWorkspace = "Waymark-Workspace"
 	HeaderSource    = "Waymark-Source"
-	HeaderAgent     = "Waymark-Agent" // and an agent, whose tool set then bounds the request
+	HeaderAgent     = "Waymark-Agent" // the agent whose tool set limits the request
 )
 
 var (
@@ -136,11 +137,11 @@ var (
 	ErrNoSession     = errors.New("the session has ended; sign in again")
 )
 
-// HeaderConversation names the conversation of a request that has no MCP session. It separates calls of one
+// HeaderConversation names the conversation of a request without an MCP session. It distinguishes calls of one
 // credential and grants nothing.
 const HeaderConversation = "Waymark-Conversation"
 
-// PeerOf is the address of the machine that a request comes from.
+// PeerOf returns the address of the machine that sent a request.
 func PeerOf(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -149,22 +150,22 @@ func PeerOf(r *http.Request) string {
 	return host
 }
 
-// Exchange is one request and its answer, for the log.
+// Exchange is one request and its response, for the log.
 type Exchange struct {
 	Id      string
-	Failure error    // behind a 5xx; never shown to the caller
-	Size    int64    // of the body, as far as it was read
-	Ended   []func() // called once the request is answered
+	Failure error    // cause of a 5xx; never shown to the caller
+	Size    int64    // bytes read of the body
+	Ended   []func() // called after the request has been answered
 
-	// Progress tells the caller how far the work is; nil: it did not ask.
+	// Progress sends the progress of the work to the caller; nil: the caller did not request it.
 	Progress func(done, total float64, message string)
-	reported bool    // once
-	done     float64 // at last
+	reported bool    // Progress was called before
+	done     float64 // in the last report
 	message  string
 }
 
-// Report sends the caller the progress of the work, if it asked for it. What is done never falls, and small steps are left out: a
-// hundred notifications are as good as a million.
+// Report sends the progress of the work to a caller that requested it. The reported value never decreases, and steps of
+// less than 1 % with the same message are left out: a hundred notifications are as useful as a million.
 func (x *Exchange) Report(done, total float64, message string) {
 	small := done < x.done+total/100 && message == x.message && done < total
 	if x.Progress == nil || x.reported && (done <= x.done || small) {
@@ -176,12 +177,12 @@ func (x *Exchange) Report(done, total float64, message string) {
 
 type exchangeKey struct{}
 
-// WithExchange is a context of a request.
+// WithExchange returns a context that carries the exchange of a request.
 func WithExchange(ctx context.Context, x *Exchange) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, x)
 }
 
-// ExchangeFrom is never nil, so that code outside a request may note a failure without a check.
+// ExchangeFrom returns the exchange of a context. It is never nil, so that code outside a request can set a failure.
 func ExchangeFrom(ctx context.Context) *Exchange {
 	if x, ok := ctx.Value(exchangeKey{}).(*Exchange); ok {
 		return x

@@ -21,8 +21,8 @@ func (in *RawInput) Resolve(ctx huma.Context) []error {
 	return nil
 }
 
-// DocumentBody describes a body that the handler reads itself. It comes after the registration,
-// because huma reads whatever body it knows of before.
+// DocumentBody describes a body that the handler reads itself. It must be called after the registration, because huma
+// reads every body that it knows at the registration.
 func DocumentBody(r *Table, path, method string, content map[string]*huma.Schema) {
 	if r.API == nil {
 		return
@@ -38,7 +38,7 @@ func DocumentBody(r *Table, path, method string, content map[string]*huma.Schema
 	}
 }
 
-// JsonBody reads a body of JSON. It is never empty.
+// JsonBody reads a JSON body. The result is never empty: an empty body is an error.
 func JsonBody(r *http.Request) ([]byte, error) {
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -50,7 +50,7 @@ func JsonBody(r *http.Request) ([]byte, error) {
 	return data, nil
 }
 
-// BadRead is a body that could not be read to its end.
+// BadRead returns the error for a body that could not be read to its end.
 func BadRead(err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) || errors.Is(err, ErrSlowBody) {
@@ -59,21 +59,21 @@ func BadRead(err error) error {
 	return errors.Join(Problem(http.StatusBadRequest, "the body ended early or is wrongly framed"), err)
 }
 
-// ErrSlowBody ends a request whose body comes too slowly.
+// ErrSlowBody ends a request whose body arrives too slowly.
 var ErrSlowBody = Problem(http.StatusRequestTimeout, "the body came too slowly")
 
-// PageQuery asks for one page of a list. The cursor is opaque to callers; inside it is the last id of the page before, so
-// that pages neither repeat nor skip what stays, whatever is added or removed meanwhile.
+// PageQuery requests one page of a list. The cursor is opaque to callers. It contains the last id of the previous page,
+// so that pages neither repeat nor skip the remaining entries when others are added or removed.
 type PageQuery struct {
 	Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Most entries of the page."`
 }
 
-// ErrCursor refuses a cursor that no page named.
+// ErrCursor refuses a cursor that no page returned.
 var ErrCursor = Problem(http.StatusUnprocessableEntity, "cursor: not one of ours", &huma.ErrorDetail{Location: "query.cursor", Message: "not one of ours"})
 
-// Page returns the entries to keep after the cursor, and the next cursor. A list that is sorted by id goes on also after an
-// entry that is gone.
+// Page returns the entries after the cursor for which keep is true, and the next cursor. In a list that is sorted by
+// id, the cursor remains valid after its entry was removed.
 func Page[T any](all iter.Seq[T], q PageQuery, sorted bool, id func(T) string, keep func(T) bool) (page []T, next string, err error) {
 	last, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
 	if err != nil {

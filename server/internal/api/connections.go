@@ -12,34 +12,34 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Connections is a listener that keeps the number of open connections within a share, in all and for each address. A
-// connection on which nothing is being asked gives way to a new one, the oldest first, and one that was answered before
-// one whose first request has not come: connections that are only kept open lock nobody out. Where all are at work the
-// new one is refused with 503.
+// Connections is a listener that limits the number of open connections, in total and for each address. At the limit it
+// closes a connection without a request in progress for a new one: the oldest that has already served a request, else
+// the oldest that has not. So connections that are only kept open do not lock out others. If requests are in progress
+// on all connections, the new one is refused with 503.
 type Connections struct {
 	net.Listener
 	share   Share
 	isProxy func(address string) bool
 	refused func()      // counts a refusal
-	tls     *tls.Config // above the listener; nil: none
+	tls     *tls.Config // of accepted connections; nil: no TLS
 	telling *semaphore.Weighted
 
 	mu   sync.Mutex
-	idle []*countedConn // nothing is being asked on them; the oldest first
+	idle []*countedConn // no request is in progress on them; the oldest first
 }
 
 type countedConn struct {
 	net.Conn
 	of      *Connections
-	clients []Holder // its address, if that counts
+	clients []Holder // its address; empty for a proxy
 	hold    *Hold
-	asked   bool // there was a request
+	asked   bool // a request has arrived
 }
 
-// mostTold is how many refusals are written at once; more connections are closed without a word.
+// mostTold is how many refusals are written at once; further connections are closed without a response.
 const mostTold = 64
 
-// NewConnections limits the connections of a listener. refused is called for each that is turned away.
+// NewConnections limits the connections of a listener. It calls refused for each connection that is turned away.
 func NewConnections(ln net.Listener, limit int, isProxy func(string) bool, refused func(), config *tls.Config) *Connections {
 	return &Connections{Listener: ln, share: NewShare("connections", int64(limit)), isProxy: isProxy, refused: refused,
 		tls: config, telling: semaphore.NewWeighted(mostTold)}
@@ -67,8 +67,8 @@ func (l *Connections) Accept() (net.Conn, error) {
 	}
 }
 
-// admit counts a connection if there is room for it, or if an idle one, of the same address where that has too many,
-// makes room.
+// admit counts a connection if the limits permit it, and otherwise closes an idle connection to make room. If only the
+// address of c has too many connections, the closed one is of the same address. It returns false if none is idle.
 func (l *Connections) admit(c *countedConn) bool {
 	for {
 		hold, err := l.share.Take(1, c.clients)
@@ -77,14 +77,14 @@ func (l *Connections) admit(c *countedConn) bool {
 			c.note(http.StateIdle)
 			return true
 		}
-		crowded := ProblemOf(err).Status == http.StatusTooManyRequests // its address alone has too many
+		crowded := ProblemOf(err).Status == http.StatusTooManyRequests // only its address has too many
 		l.mu.Lock()
 		var oldest *countedConn
 		for _, o := range l.idle {
 			if crowded && !slices.Equal(o.clients, c.clients) {
 				continue
 			}
-			if oldest == nil || o.asked && !oldest.asked { // the first request of the others is perhaps under way
+			if oldest == nil || o.asked && !oldest.asked { // the first request of the others may be about to arrive
 				oldest = o
 			}
 		}
@@ -96,7 +96,7 @@ func (l *Connections) admit(c *countedConn) bool {
 	}
 }
 
-// turnAway says why a connection is closed.
+// turnAway answers 503 and closes the connection. With TLS, or while too many refusals are written, it only closes it.
 func (l *Connections) turnAway(conn net.Conn) {
 	defer conn.Close()
 	if l.tls != nil || !l.telling.TryAcquire(1) {
@@ -106,7 +106,7 @@ func (l *Connections) turnAway(conn net.Conn) {
 	const body = `{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"too many connections are open at the same time"}`
 	_ = conn.SetDeadline(time.Now().Add(time.Second))
 	_, _ = fmt.Fprintf(conn, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-	if tcp, ok := conn.(*net.TCPConn); ok { // unread bytes would turn the close into a reset, and the answer would be lost
+	if tcp, ok := conn.(*net.TCPConn); ok { // unread bytes would turn the close into a reset, which discards the response
 		_ = tcp.CloseWrite()
 		_, _ = conn.Read(make([]byte, 4096))
 	}
@@ -119,7 +119,7 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// note keeps the list of idle connections.
+// note updates the list of idle connections.
 func (c *countedConn) note(state http.ConnState) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
@@ -130,7 +130,7 @@ func (c *countedConn) note(state http.ConnState) {
 	}
 }
 
-// NoteState is http.Server.ConnState.
+// NoteState is the callback http.Server.ConnState.
 func NoteState(conn net.Conn, state http.ConnState) {
 	if below, ok := conn.(*tls.Conn); ok {
 		conn = below.NetConn()

@@ -22,8 +22,8 @@ import (
 	"waymark/score"
 )
 
-// BodyError is text that is not the JSON this server takes (Status 400), or JSON that is not what the operation takes (422).
-// Field is written as in steps[0].tool; empty: the value as a whole.
+// BodyError is an error in a body: text that is not acceptable JSON (Status 400), or JSON that the operation does not
+// accept (422). Field is a path such as steps[0].tool; empty: the whole value.
 type BodyError struct {
 	Status        int
 	Field, Detail string
@@ -36,18 +36,18 @@ func (e *BodyError) Error() string {
 	return e.Field + ": " + e.Detail
 }
 
-// Wrong is the error of a field.
+// WrongField returns the error for a field.
 func WrongField(field, detail string) error {
 	return &BodyError{http.StatusUnprocessableEntity, field, detail}
 }
 
-// Decode reads one value of type T and nothing else.
+// Decode decodes exactly one value of type T.
 func Decode[T any](data []byte) (T, error) {
 	v, err := codec.Decode[T](data)
 	return v, Malformed(err)
 }
 
-// Malformed gives an error of the strict reader its status and the words of this interface.
+// Malformed converts an error of the strict reader to a [BodyError]. It returns other errors unchanged.
 func Malformed(err error) error {
 	var strict *codec.Error
 	var decimal *score.DecimalError
@@ -60,7 +60,7 @@ func Malformed(err error) error {
 		e.Status = http.StatusBadRequest
 	case strict.Unknown == WorkspaceField:
 		e.Detail += "; " + HowWorkspace
-	case strict.Unknown != "" && !strings.Contains(e.Detail, ";"): // not only a matter of case
+	case strict.Unknown != "" && !strings.Contains(e.Detail, ";"): // the detail does not yet name the right spelling
 		e.Detail += catalog.DidYouMean(catalog.Near(strict.Unknown, func(yield func(string, uint64) bool) {
 			for _, name := range strict.Known {
 				if name != "" && name != "-" && !yield(name, 0) {
@@ -74,7 +74,7 @@ func Malformed(err error) error {
 	return e
 }
 
-// ReadLine reads to the end of a line, of which it keeps at most so many bytes.
+// ReadLine reads to the end of a line. If the line has more than most bytes, tooLong is true and the rest is dropped.
 func ReadLine(r *bufio.Reader, most int) (line []byte, tooLong bool, err error) {
 	for read := 0; ; {
 		part, err := r.ReadSlice('\n')
@@ -90,10 +90,10 @@ func ReadLine(r *bufio.Reader, most int) (line []byte, tooLong bool, err error) 
 	}
 }
 
-// Encode writes v as encoding/json would (so that HTTP, MCP and the command line agree), but
-// with [] and {} for nil slices and maps, and with map keys in order. Not-a-number is an error.
+// Encode encodes v as encoding/json would, so that HTTP, MCP and the command line agree, but with [] and {} for nil
+// slices and maps, and with sorted map keys. Not-a-number is an error.
 func Encode(v any, more ...json.Options) ([]byte, error) {
-	if p, ok := v.(*huma.ErrorModel); ok { // errors[] is part of every problem, also where it is empty
+	if p, ok := v.(*huma.ErrorModel); ok { // every problem has errors[], even if it is empty
 		v = struct {
 			Type     string              `json:"type"`
 			Title    string              `json:"title"`
@@ -111,14 +111,14 @@ func Encode(v any, more ...json.Options) ([]byte, error) {
 	return data, nil
 }
 
-// A request cannot name its workspace, which many try.
+// A request cannot name its workspace, although many clients try.
 const (
 	WorkspaceField = "workspace"
 	HowWorkspace   = "the workspace comes from the credential: an API key opens one (waymark keys create --workspace NAME), " +
 		"and the command line chooses one with --workspace"
 )
 
-// fourDigits writes fractions with four digits: a model reads no more, and pays for each.
+// fourDigits encodes fractions with four significant digits: a model needs no more, and each digit costs tokens.
 var fourDigits = json.WithMarshalers(json.MarshalToFunc(func(to *jsontext.Encoder, x float64) error {
 	if _, fraction := math.Modf(x); fraction == 0 || math.IsNaN(fraction) {
 		return errors.ErrUnsupported
@@ -127,9 +127,8 @@ var fourDigits = json.WithMarshalers(json.MarshalToFunc(func(to *jsontext.Encode
 	return cmp.Or(err, to.WriteToken(jsontext.Float(x)))
 }))
 
-// DecodeArguments reads the arguments of a call as strictly as an HTTP body: unknown, repeated and
-// wrongly spelt names and wrong types are errors that name the argument, in words a model can act on.
-// No arguments at all are none given.
+// DecodeArguments decodes the arguments of a call as strictly as an HTTP body: unknown, repeated and misspelt names and
+// wrong types are errors that name the argument, in words a model can act on. Missing arguments count as {}.
 func DecodeArguments(raw []byte, into any) error {
 	if len(raw) == 0 || string(raw) == "null" {
 		raw = []byte("{}")
@@ -141,7 +140,7 @@ func DecodeArguments(raw []byte, into any) error {
 	return err
 }
 
-// fieldOf writes a JSON pointer as a reader would: /steps/0/tool becomes steps[0].tool.
+// fieldOf converts a JSON pointer to a readable path: /steps/0/tool becomes steps[0].tool.
 func fieldOf(p jsontext.Pointer) string {
 	var b strings.Builder
 	for token := range p.Tokens() {
@@ -157,7 +156,7 @@ func fieldOf(p jsontext.Pointer) string {
 	return b.String()
 }
 
-// Name is the name of a field in JSON.
+// FieldName returns the name of a field in JSON.
 func FieldName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return name

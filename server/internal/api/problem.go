@@ -20,14 +20,14 @@ import (
 	"waymark/suggest"
 )
 
-// New is an answer that is not the one asked for, as RFC 9457 has it. The detail is shown to the
-// caller; it never quotes an internal error.
+// Problem returns an error response as defined by RFC 9457. The detail is shown to the caller and never quotes an
+// internal error.
 func Problem(status int, detail string, errs ...*huma.ErrorDetail) *huma.ErrorModel {
 	return &huma.ErrorModel{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail, Errors: errs}
 }
 
-// Of gives every error its status. What is not listed is a fault of ours: the caller learns
-// that it happened, the log learns what it was.
+// ProblemOf maps every error to a problem with a status. An error that is not listed is an internal fault: the caller
+// learns only that it happened, and the log contains the error.
 func ProblemOf(err error) *huma.ErrorModel {
 	var (
 		problem   *huma.ErrorModel
@@ -68,7 +68,7 @@ func ProblemOf(err error) *huma.ErrorModel {
 	return Internal
 }
 
-// sentinels are the errors without a type of their own; without a detail they say what is wrong themselves.
+// sentinels are the errors without a type of their own. An empty detail stands for the text of the error.
 var sentinels = []struct {
 	err    error
 	status int
@@ -94,7 +94,7 @@ var sentinels = []struct {
 	{context.Canceled, http.StatusServiceUnavailable, "the request was cancelled before its answer was ready: its caller has gone, or the server is shutting down"},
 }
 
-// ofField is a problem with a field of the body; empty: with the request.
+// ofField returns a problem with a field of the body; an empty field stands for the request.
 func ofField(status int, err error, field, detail string) *huma.ErrorModel {
 	if field == "" {
 		return Problem(status, err.Error())
@@ -102,16 +102,16 @@ func ofField(status int, err error, field, detail string) *huma.ErrorModel {
 	return Problem(status, err.Error(), &huma.ErrorDetail{Location: locationOf(field), Message: detail})
 }
 
-// locationOf is a field of the body, or all of it.
+// locationOf returns the location of a field of the body; an empty field stands for the whole body.
 func locationOf(field string) string {
 	return strings.TrimSuffix(strings.Replace("body."+field, ".[", "[", 1), ".")
 }
 
-// Internal is what a caller sees of a fault that is ours.
+// Internal is the response for an internal fault.
 var Internal = Problem(http.StatusInternalServerError, "internal error; the server's log has the details")
 
-// huma builds its own errors through these hooks; they are global to the process, so they are set
-// once and hold no server. A plain error of a handler arrives here as the single errs of a 500.
+// huma builds its own errors through these hooks. They are global to the process, so they are set once and hold no
+// server. A plain error of a handler arrives here with status 500 as the only element of errs.
 func init() {
 	huma.DefaultArrayNullable = false
 	huma.ValidateStrictCasing = true
@@ -162,7 +162,7 @@ func humaProblem(status int, msg string, errs []error) *huma.ErrorModel {
 			p.Errors = append(p.Errors, &huma.ErrorDetail{Message: err.Error()})
 		}
 	}
-	if msg == "validation failed" && len(p.Errors) > 0 { // say in the detail what comes first
+	if msg == "validation failed" && len(p.Errors) > 0 { // the detail repeats the first error
 		first := p.Errors[0]
 		p.Detail = strings.TrimPrefix(first.Location+": "+first.Message, ": ")
 		if status == http.StatusBadRequest || status == http.StatusUnsupportedMediaType {
@@ -172,7 +172,7 @@ func humaProblem(status int, msg string, errs []error) *huma.ErrorModel {
 	return p
 }
 
-// Sign names the exchange in a problem, so that a report can be matched with the log.
+// Sign adds the id of the exchange to a problem, so that a report can be matched with the log.
 func Sign(ctx context.Context, p *huma.ErrorModel) *huma.ErrorModel {
 	if id := ExchangeFrom(ctx).Id; id != "" && p.Instance == "" {
 		signed := *p
@@ -182,8 +182,8 @@ func Sign(ctx context.Context, p *huma.ErrorModel) *huma.ErrorModel {
 	return p
 }
 
-// RetryAfter is the number of seconds after which a request that failed with a status is worth repeating; empty: it
-// is not known to be.
+// RetryAfter returns the number of seconds after which a request that failed with a status is worth repeating; empty:
+// repeating it may not help.
 func RetryAfter(status int) string {
 	switch status {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
@@ -194,7 +194,7 @@ func RetryAfter(status int) string {
 	return ""
 }
 
-// Write answers with a problem.
+// WriteProblem writes a problem as the response.
 func WriteProblem(w http.ResponseWriter, p *huma.ErrorModel) {
 	data, err := Encode(p)
 	if err != nil { // strings and integers only: cannot happen
@@ -202,10 +202,10 @@ func WriteProblem(w http.ResponseWriter, p *huma.ErrorModel) {
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
-	_, _ = w.Write(data) // the client may be gone; there is nobody left to tell
+	_, _ = w.Write(data) // the client may have disconnected
 }
 
-// refusedRun lists all that is wrong with a DAG.
+// refusedRun returns a problem that lists all errors of a DAG.
 func refusedRun(e *run.CheckError) *huma.ErrorModel {
 	p := Problem(http.StatusUnprocessableEntity, RefusedRun(e))
 	for _, one := range e.Problems {
@@ -224,7 +224,7 @@ func refusedRun(e *run.CheckError) *huma.ErrorModel {
 	return p
 }
 
-// RefusedRun says in one line why a DAG cannot be run.
+// RefusedRun returns one line with the reason why a DAG cannot be run.
 func RefusedRun(e *run.CheckError) string {
 	if e.OnlyOpen() {
 		keys := make([]string, len(e.Open))
@@ -240,7 +240,7 @@ func RefusedRun(e *run.CheckError) string {
 	return text
 }
 
-// Fail writes a problem from a gin handler and ends the chain.
+// Fail writes the problem of an error from a gin handler and ends the chain.
 func Fail(c *gin.Context, err error) {
 	p := ProblemOf(err)
 	if p.Status >= http.StatusInternalServerError {

@@ -1,9 +1,9 @@
-// Package api holds what every operation of HTTP and MCP has in common:
+// Package api contains the parts that all operations of HTTP and MCP share:
 //
-//	access.go       who asks, what they may do, and what the log says of the request
-//	route.go        the table of operations with the rules by which the middleware treats them; tool.go as MCP tools
-//	share.go        what a server has, divided among its clients: bytes, requests and computations; connections.go
-//	json.go         JSON, strictly in, and with one form for each value out; body.go bodies that a handler reads itself
+//	access.go       the caller of a request, its permissions, and the data of the request for the log
+//	route.go        the table of operations with their rules for the middleware; tool.go as MCP tools
+//	share.go        limits per client on bytes, requests and computations; connections.go on connections
+//	json.go         strict decoding and uniform encoding of JSON; body.go bodies that a handler reads itself
 //	problem.go      the one place where an error becomes a status and a text
 package api
 
@@ -22,20 +22,20 @@ import (
 	"waymark/live"
 )
 
-// Table registers operations together with the rules by which the middleware treats them.
+// Table registers operations together with their rules for the middleware.
 type Table struct {
 	API        huma.API
 	Workspaces *live.Workspaces
 	MaxBody    int64
-	Timeout    time.Duration   // of an answer, where its rule has none
-	Turns      *Turns          // of what computes for long
+	Timeout    time.Duration   // of a response, if its rule sets none
+	Turns      *Turns          // limits long computations
 	Rules      map[string]Rule // by method and gin path
 
 	Operations []Operation // in the order of their registration
 	Tools      []Tool      // of MCP
 }
 
-// Operation describes a registered operation to those who send its requests.
+// Operation describes a registered operation to clients that send its requests.
 type Operation struct {
 	huma.Operation
 	in reflect.Type
@@ -44,12 +44,12 @@ type Operation struct {
 // Field is a path or query parameter, or a field of the body, of an operation.
 type Field struct {
 	Name, In string // In: path, query or body
-	Key      string // the name, after "body." where a path parameter has it, too
+	Key      string // the name, after "body." if a path parameter has the same name
 	Type     reflect.Type
 	Tag      reflect.StructTag
 }
 
-// Kind is the kind of value of a field: string, int, float64, bool, list, or what else it is.
+// Kind returns the kind of a field's value: string, int, float64, bool, list, or another kind of package reflect.
 func (f Field) Kind() string {
 	t := f.Type
 	if t.Kind() == reflect.Pointer {
@@ -65,7 +65,7 @@ func (f Field) Kind() string {
 	}
 }
 
-// Fields are the fields of a request that is a flat object; the others are not listed.
+// Fields returns the parameters and, if the body is a flat object, its fields. It omits other bodies.
 func (o Operation) Fields() (all []Field) {
 	for _, f := range reflect.VisibleFields(o.in) {
 		for _, in := range []string{"path", "query"} {
@@ -93,27 +93,27 @@ func (o Operation) Fields() (all []Field) {
 	return all
 }
 
-// Rule is what the middleware must know of a route before it runs.
+// Rule is the information about a route that the middleware needs before it runs.
 type Rule struct {
 	Public bool   // answered without a credential
-	Scope  Scopes // needed
-	Stream bool   // no deadlines, no limit of the whole body
-	Long   bool   // computes for long: answered in turn, as long questions are
+	Scope  Scopes // required scopes
+	Stream bool   // no deadlines, no limit on the whole body
+	Long   bool   // a long computation: it waits for a turn, as long requests do
 
-	ToolSet bool // applies the tool set of a credential; all other routes are refused to it
+	ToolSet bool // the route applies the tool set of a credential; such a credential is refused by all other routes
 
-	Operator bool // only the operator of the server may, beside the scope
-	Creates  bool // a workspace that does not exist is created: the route records
-	Global   bool // of no workspace, so it does not matter whether there is one
+	Operator bool // requires the operator of the server, in addition to the scope
+	Creates  bool // creates a workspace that does not exist: the route records
+	Global   bool // independent of workspaces: the named one need not exist
 
-	Also string // a media type that is taken beside application/json
-	Gzip bool   // packed bodies are taken
+	Also string // a media type accepted besides application/json
+	Gzip bool   // bodies packed with gzip are accepted
 
-	Timeout time.Duration // of the answer, default Config.Timeout
-	Body    int64         // bytes taken where that is more than Config.MaxBody
+	Timeout time.Duration // of the response, default Config.Timeout
+	Body    int64         // most bytes of a body, if that is more than Config.MaxBody
 }
 
-// Tags is the order of the groups: as a newcomer meets them.
+// Tags is the order of the groups of operations: the order in which a newcomer meets them.
 var Tags = []*huma.Tag{
 	{Name: "Suggestions", Description: "What comes next, DAGs of tools, search, and why"},
 	{Name: "Scorers", Description: "Rubrics, councils and evidence"},
@@ -125,7 +125,7 @@ var Tags = []*huma.Tag{
 	{Name: "Administration", Description: "Workspaces, keys, rules and backups"},
 }
 
-// Op is an operation of the API, without what follows from its rule.
+// Op returns an operation of the API without the parts that follow from its rule.
 func Op(tag, id, method, path, summary, text string) huma.Operation {
 	return huma.Operation{Tags: []string{tag}, OperationID: id, Method: method, Path: path, Summary: summary, Description: text}
 }
@@ -133,7 +133,7 @@ func Op(tag, id, method, path, summary, text string) huma.Operation {
 // None is an answer without a body.
 type None struct{}
 
-// Body is an answer with one.
+// Body is an answer with a body.
 type Body[O any] struct{ Body O }
 
 // Add registers an operation together with its rule. O is the body of its answer.
@@ -154,11 +154,11 @@ func Add[I, O any](r *Table, ru Rule, op huma.Operation, handler func(context.Co
 	})
 }
 
-// Raw registers an operation whose answer is more than a body.
+// Raw registers an operation whose answer has more than a body, such as headers.
 func Raw[I, O any](r *Table, ru Rule, op huma.Operation, handler func(context.Context, *I) (*O, error)) {
 	r.Declare(ru, &op)
 	r.Operations = append(r.Operations, Operation{op, reflect.TypeFor[I]()})
-	if r.API == nil { // the table alone is wanted
+	if r.API == nil { // only the table is needed
 		return
 	}
 	if ru.Stream {
@@ -170,13 +170,13 @@ func Raw[I, O any](r *Table, ru Rule, op huma.Operation, handler func(context.Co
 	})
 }
 
-// ByID is the path parameter of one thing.
+// ByID is a path parameter that identifies one thing.
 type ByID struct {
 	ID string `path:"id" doc:"The id, percent-encoded."`
 }
 
-// Stream registers an operation that answers with server-sent events. exists refuses a request with a status before the
-// stream begins, after which there is none left to choose.
+// Stream registers an operation that answers with server-sent events. exists can refuse a request with a status before
+// the stream begins; afterwards the status can no longer be chosen.
 func Stream(r *Table, ru Rule, op huma.Operation, events map[string]any, exists func(ctx context.Context, id string) error,
 	handler func(ctx context.Context, in *ByID, send sse.Sender)) {
 	op.Middlewares = huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
@@ -185,7 +185,7 @@ func Stream(r *Table, ru Rule, op huma.Operation, events map[string]any, exists 
 			return
 		}
 		ctx.SetHeader("Cache-Control", "no-store")
-		ctx.SetHeader("X-Accel-Buffering", "no") // proxies that collect answers would hold back events
+		ctx.SetHeader("X-Accel-Buffering", "no") // proxies that buffer responses would delay events
 		next(ctx)
 	}}
 	ru.Stream = true
@@ -196,7 +196,8 @@ func Stream(r *Table, ru Rule, op huma.Operation, events map[string]any, exists 
 	sse.Register(r.API, op, events, handler)
 }
 
-// Relay sends updates until the last one, the end of the request, or shutdown. event is what is sent of an update.
+// Relay sends updates until the last one, the end of the request, or shutdown. event returns the data sent for an
+// update.
 func Relay[T any](ctx context.Context, draining <-chan struct{}, updates <-chan T, event func(T) (data any, last bool), send sse.Sender) {
 	for id := 1; ; id++ {
 		select {
@@ -218,12 +219,12 @@ func Relay[T any](ctx context.Context, draining <-chan struct{}, updates <-chan 
 // A Handler answers an operation on a workspace.
 type Handler[I, O any] func(ctx context.Context, e *live.Engine, in *I) (O, error)
 
-// Ask registers a question: its workspace must exist, and its model.
+// Ask registers an operation that reads: its workspace must exist.
 func Ask[I, O any](r *Table, ru Rule, op huma.Operation, handler Handler[I, O]) {
 	addTo(r, ru, op, r.Workspaces.Get, handler)
 }
 
-// Record registers an operation that only records: it waits for no build, and creates a workspace that does not exist.
+// Record registers an operation that only appends: it creates a workspace that does not exist.
 func Record[I, O any](r *Table, ru Rule, op huma.Operation, handler Handler[I, O]) {
 	addTo(r, ru, op, r.Workspaces.Open, handler)
 }
@@ -238,7 +239,7 @@ func addTo[I, O any](r *Table, ru Rule, op huma.Operation, open func(context.Con
 	})
 }
 
-// Schemas are those of the description.
+// Schemas returns the schema registry of the API description, or an empty one if there is no API.
 func (r *Table) Schemas() huma.Registry {
 	if r.API == nil {
 		return huma.NewMapRegistry("#/", huma.DefaultSchemaNamer)
@@ -246,14 +247,14 @@ func (r *Table) Schemas() huma.Registry {
 	return r.API.OpenAPI().Components.Schemas
 }
 
-// TimeLimit is how long an answer of a route may take; streams have no limit.
+// TimeLimit returns how long a response of a route may take; streams have no limit.
 func (r *Table) TimeLimit(ru Rule) time.Duration { return cmp.Or(ru.Timeout, r.Timeout) }
 
-// Declare notes the rule of an operation and completes its description.
+// Declare stores the rule of an operation and completes its description.
 func (r *Table) Declare(ru Rule, op *huma.Operation) {
 	ginPath := strings.NewReplacer("{", ":", "}", "").Replace(op.Path)
 	r.Rules[op.Method+" "+ginPath] = ru
-	op.MaxBodyBytes = max(r.MaxBody, ru.Body) + 1 // huma refuses the limit itself; the real limit is in limitBody
+	op.MaxBodyBytes = max(r.MaxBody, ru.Body) + 1 // huma refuses the limit itself; limitBody enforces the real one
 	op.BodyReadTimeout = ReadTimeout
 	op.Security = []map[string][]string{{"key": {}}, {}}
 	op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable)
@@ -272,5 +273,5 @@ func (r *Table) Declare(ru Rule, op *huma.Operation) {
 	op.Description = strings.TrimSpace(op.Description + "\n\nNeeds scope " + strings.Join(ru.Scope.Names(), ", ") + ".")
 }
 
-// ReadTimeout is how long a body may take, and a request whose body is not read to its end.
+// ReadTimeout limits how long a body may take, and a request whose body is not read to its end.
 const ReadTimeout = 15 * time.Second

@@ -11,20 +11,20 @@ import (
 	"waymark/storage"
 )
 
-// Rows are the rows of a table whose keys have a prefix: each a value of T, as JSON, under the prefix and its id.
+// Rows are the rows of a table under a key prefix. The row of an id stores a value of T as JSON.
 type Rows[T any] struct {
 	storage.Table
 	Prefix string
 }
 
-// Row is one of them.
+// Row is one row of [Rows].
 type Row[T any] struct {
 	ID      string
 	Value   T
 	Version uint64
 }
 
-// Decode reads the value of a row.
+// Decode decodes the value of a row.
 func (r Rows[T]) Decode(id string, value []byte) (v T, err error) {
 	if err = json.Unmarshal(value, &v); err != nil {
 		err = fmt.Errorf("row %s%s: %w", r.Prefix, id, errors.Join(storage.ErrDamaged, err))
@@ -32,7 +32,7 @@ func (r Rows[T]) Decode(id string, value []byte) (v T, err error) {
 	return v, err
 }
 
-// Get reads a row; [storage.ErrNotFound] if there is none.
+// Get reads a row; it returns [storage.ErrNotFound] if there is none.
 func (r Rows[T]) Get(ctx context.Context, id string) (row Row[T], err error) {
 	value, version, err := r.Table.Get(ctx, r.Prefix+id)
 	if err == nil {
@@ -42,7 +42,7 @@ func (r Rows[T]) Get(ctx context.Context, id string) (row Row[T], err error) {
 	return row, err
 }
 
-// All yields the rows in the order of their ids, until one cannot be read.
+// All yields the rows sorted by id, and stops at the first row that cannot be read.
 func (r Rows[T]) All(ctx context.Context) iter.Seq2[Row[T], error] {
 	return func(yield func(Row[T], error) bool) {
 		for row, err := range r.Table.List(ctx, r.Prefix) {
@@ -57,13 +57,13 @@ func (r Rows[T]) All(ctx context.Context) iter.Seq2[Row[T], error] {
 	}
 }
 
-// Change sets a row; with a version only if the row has it, 0 for a row that must not exist.
+// Change returns the change that sets a row. With a version the row must have that version; 0: the row must not exist.
 func (r Rows[T]) Change(id string, v T, version *uint64) (storage.Change, error) {
 	value, err := json.Marshal(v)
 	return storage.Change{Key: r.Prefix + id, Value: value, Version: version}, err
 }
 
-// Set makes the change at once; [storage.ErrConflict] if the row has another version.
+// Set applies the change at once; it returns [storage.ErrConflict] if the row has another version.
 func (r Rows[T]) Set(ctx context.Context, id string, v T, version *uint64) error {
 	change, err := r.Change(id, v, version)
 	if err == nil {
@@ -72,7 +72,7 @@ func (r Rows[T]) Set(ctx context.Context, id string, v T, version *uint64) error
 	return err
 }
 
-// Forget deletes the rows that meet a condition.
+// Forget deletes the rows for which meets returns true.
 func (r Rows[T]) Forget(ctx context.Context, meets func(Row[T]) bool) error {
 	var keys []string
 	for row, err := range r.All(ctx) {

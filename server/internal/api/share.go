@@ -11,22 +11,22 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// What the whole server may hold at once is divided, so that no client can use up what the others need: one API key
-// holds at most a quarter of each total, one address, and the operator, at most half.
+// The total that the server may hold at once is divided, so that no client can use up the part of the others: one API
+// key holds at most a quarter of each total; one address, and the operator, at most half.
 const (
 	keyPart     = 4
 	addressPart = 2
 )
 
-// Holder is a client as the shares count it.
+// Holder is a client that shares are counted against.
 type Holder struct {
 	name string
-	part int64 // it holds at most this part of a total
+	part int64 // it holds at most total/part
 	says string
 }
 
-// HoldersOf names the clients that a request counts against: its credential and its address, the credential first.
-// Many clients come from the address of a proxy, so it does not count.
+// HoldersOf returns the clients that a request counts against: its credential, then its address. The address of a proxy
+// does not count, because many clients share it.
 func HoldersOf(a Access, isProxy func(address string) bool) []Holder {
 	credential := Holder{name: a.Holder(), part: keyPart, says: "this credential"}
 	if a.Operator {
@@ -35,7 +35,7 @@ func HoldersOf(a Access, isProxy func(address string) bool) []Holder {
 	return append([]Holder{credential}, addressHolder(a.Peer, isProxy)...)
 }
 
-// addressHolder is the address as a client, if it counts.
+// addressHolder returns the address as a holder; nil if it does not count.
 func addressHolder(peer string, isProxy func(address string) bool) []Holder {
 	address := AddressOf(peer)
 	if address == "" || isProxy(address) {
@@ -44,22 +44,22 @@ func addressHolder(peer string, isProxy func(address string) bool) []Holder {
 	return []Holder{{name: "address " + address, part: addressPart, says: "this address"}}
 }
 
-// AddressOf is the address that limits count by: of IPv6 the network of 64 bits, which is what one customer has.
+// AddressOf returns the address that limits count by. For IPv6 it is the /64 network, which one customer has.
 func AddressOf(peer string) string {
 	a, err := netip.ParseAddr(peer)
 	if err != nil {
 		return ""
 	}
 	if a = a.Unmap().WithZone(""); a.Is6() && !a.IsLoopback() {
-		p, _ := a.Prefix(64) // fails only for more bits than there are
+		p, _ := a.Prefix(64) // fails only for an invalid number of bits
 		return p.String()
 	}
 	return a.String()
 }
 
-// A Share divides a total of something among clients.
+// A Share divides a total among clients.
 type Share struct {
-	what  string // in errors
+	what  string // the unit, for errors
 	total int64
 
 	mu   sync.Mutex
@@ -67,17 +67,17 @@ type Share struct {
 	by   map[string]int64
 }
 
-// NewShare divides a total of what it names.
+// NewShare returns a share of a total; what names its unit.
 func NewShare(what string, total int64) Share { return Share{what: what, total: total} }
 
-// A Hold is what is counted against clients.
+// A Hold is an amount that is counted against clients.
 type Hold struct {
 	of      *Share
 	n       int64
 	Holders []Holder
 }
 
-// Release gives all back, once. Of nil there is nothing.
+// Release gives the whole amount back. A second call, or a call on nil, does nothing.
 func (h *Hold) Release() {
 	if h == nil {
 		return
@@ -88,8 +88,8 @@ func (h *Hold) Release() {
 	h.n = 0
 }
 
-// Take counts n against each holder. A holder whose part is used up is refused with 429, everybody with 503 once the
-// total is.
+// Take counts n against each holder. It returns 429 if a holder would exceed its part, and 503 if all together would
+// exceed the total.
 func (s *Share) Take(n int64, holders []Holder) (*Hold, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,30 +117,30 @@ func (s *Share) add(n int64, holders []Holder) {
 	}
 }
 
-// Held is what all hold together.
+// Held returns the amount that all clients hold together.
 func (s *Share) Held() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.used
 }
 
-// Turns lets a number of long computations run at once. Of one credential all but one of them run or wait among the
-// others, in the order in which they come, and the rest waits behind these, so that it delays its own only.
+// Turns limits how many long computations run at once. One credential uses at most all turns but one, in the order of
+// arrival; its further computations wait behind these, so that they delay only that credential.
 type Turns struct {
 	most  int64
 	all   *semaphore.Weighted
-	own   sync.Map // of *semaphore.Weighted, by credential: at most as many as there are keys
+	own   sync.Map // *semaphore.Weighted by credential: at most as many as there are keys
 	queue Share
 }
 
-// maxQueued is how many long computations run or wait, and maxQueued/queuePart how many of one credential.
+// maxQueued limits how many long computations run or wait, and maxQueued/queuePart how many of one credential.
 const maxQueued, queuePart = 512, 8
 
-// LongQuestion is how many bytes of a question are answered without waiting for a turn. The time of an answer grows with
-// them: a search for 500 bytes takes 2 ms, one for 8,000 bytes 40 ms.
+// LongQuestion is the size in bytes up to which a request is answered without a turn. The response time grows with the
+// size: a search for 500 bytes takes 2 ms, one for 8,000 bytes 40 ms.
 const LongQuestion = 512
 
-// NewTurns lets a number of computations, at least 2, run at once.
+// NewTurns returns turns for most computations at once, but at least 2.
 func NewTurns(most int) *Turns {
 	n := int64(max(most, 2))
 	return &Turns{most: n, all: semaphore.NewWeighted(n), queue: NewShare("plans and other long computations", maxQueued)}

@@ -17,32 +17,32 @@ import (
 	"waymark/suggest"
 )
 
-// Tool is an operation as MCP publishes it. It reads if its scope does.
+// Tool is an operation as MCP publishes it. It is annotated as read-only if its scope is ScopeRead.
 type Tool struct {
 	Rule
 	Name, Title, Description string
-	Screen                   string // of the page that shows its answers; may be empty
-	Destructive, OpenWorld   bool   // as the hints of MCP have it
-	Servers                  bool   // offered only where other servers are connected
-	Rounded                  bool   // answers have numbers of four digits
+	Screen                   string // the page that shows its answers; may be empty
+	Destructive, OpenWorld   bool   // hints of MCP
+	Servers                  bool   // offered only if upstream servers are connected
+	Rounded                  bool   // fractions in answers have four significant digits
 	Schema                   json.RawMessage
 	Call                     func(ctx context.Context, arguments json.RawMessage) (Told, error)
 }
 
-// Told is the answer of a tool. Hosts show a model the text or the structured answer, so the text is in both.
+// Told is the answer of a tool. A host shows its model either the text or the JSON, so the JSON contains the text too.
 type Told struct {
 	Text string
 	JSON json.RawMessage
 }
 
-// arguments is a request whose arguments as a tool are not just its body.
+// arguments is implemented by requests whose tool arguments are not just the body.
 type arguments interface{ Arguments() any }
 
-// brief is a body with other defaults for a model, which pays for each byte.
+// brief is implemented by bodies with other defaults for a model, which pays for each byte.
 type brief interface{ Brief() }
 
-// NewTool makes a tool of a function, which returns its answer and a text for the model; without a text the answer has a
-// message of its own.
+// NewTool makes a tool from a function that returns an answer and a text for the model. If the text is empty, the
+// answer must contain a message of its own.
 func NewTool[I, O any](t Tool, f func(ctx context.Context, in *I) (O, string, error)) Tool {
 	argumentsOf := func(in *I) any {
 		if own, ok := any(in).(arguments); ok {
@@ -72,7 +72,7 @@ func NewTool[I, O any](t Tool, f func(ctx context.Context, in *I) (O, string, er
 	return t
 }
 
-// Tell puts a text into an answer.
+// Tell adds the text to an answer as its message. If the text is empty, it uses the message of the answer.
 func Tell(answer any, text string, form ...jsonv2.Options) (told Told, err error) {
 	if told.JSON, err = Encode(answer, form...); err != nil {
 		return told, err
@@ -88,13 +88,13 @@ func Tell(answer any, text string, form ...jsonv2.Options) (told Told, err error
 	return told, err
 }
 
-// Object is any object.
+// Object is any JSON object.
 type Object struct{ json.RawMessage }
 
 // Schema implements [huma.SchemaProvider].
 func (Object) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeObject} }
 
-// InTurn answers at once, or in turn where that takes long. size is that of the request in bytes.
+// InTurn calls f at once, or in turn if the operation or the request is long. size is the request's size in bytes.
 func InTurn[O any](ctx context.Context, r *Table, ru Rule, size int64, f func() (O, error)) (none O, err error) {
 	if ru.Long || ru.Scope == ScopeRead && size > LongQuestion {
 		leave, err := r.Turns.Enter(ctx, From(ctx).Holder())
@@ -106,8 +106,8 @@ func InTurn[O any](ctx context.Context, r *Table, ru Rule, size int64, f func() 
 	return f()
 }
 
-// Resolve returns the id that a spelling means to a caller. Within a tool set an ambiguous spelling is refused like an id
-// outside it, because the error lists ids.
+// Resolve returns the id that a spelling means to a caller. For a caller with a tool set, an ambiguous spelling is
+// refused like an id outside the set, because the error for it lists ids.
 func Resolve(a Access, m *suggest.Model, spelling string) (string, error) {
 	id, err := m.Resolve(spelling)
 	if a.Tools != nil && (err != nil || !m.Allows(a.Tools, id)) {
@@ -116,11 +116,11 @@ func Resolve(a Access, m *suggest.Model, spelling string) (string, error) {
 	return id, err
 }
 
-// The texts that a model reads are made from templates of this program, ids and numbers. Descriptions, intents and
-// results of others never enter them: whoever writes a tool's description must not be able to speak in this server's
-// voice. Even an id is quoted unless it looks like one.
+// The texts for models are built from templates of this program, ids and numbers: the author of a tool's description
+// must not be able to speak in this server's voice. An id is quoted unless it looks like one. Other external text, such
+// as a description, is first reduced to one short line (ShownText).
 
-// ShownIDs joins ids; a long list is cut.
+// ShownIDs joins ids; of a long list it names the first 10 and the number of the others.
 func ShownIDs(ids []string) string {
 	const most = 10
 	shown := make([]string, min(len(ids), most))
@@ -133,7 +133,7 @@ func ShownIDs(ids []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// ShownText is a text of others on one line, not too long.
+// ShownText returns external text on one line of at most 300 bytes.
 func ShownText(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	const most = 300
@@ -143,7 +143,7 @@ func ShownText(s string) string {
 	return s
 }
 
-// Arguments reads the arguments of a tool by the rules of an HTTP body. Values that a host sends as texts are read.
+// Arguments decodes the arguments of a tool by the rules of an HTTP body. It converts values that a host sent as text.
 func Arguments(raw json.RawMessage, into any) error {
 	k := schemaOf(reflect.TypeOf(into).Elem())
 	raw = catalog.Fit(raw, k.published)
@@ -164,18 +164,18 @@ func Arguments(raw json.RawMessage, into any) error {
 	return nil
 }
 
-// SchemaOf is the schema of the arguments of a tool: that of the type without references, without the fields with the tag
-// mcp:"-", and without bounds that no model reaches. Fields with the tag mcp:"optional" may be left out.
+// SchemaOf returns the schema of the arguments of a tool: the schema of the type without references, without the fields
+// with the tag mcp:"-", and without limits that no model reaches. Fields with the tag mcp:"optional" are not required.
 func SchemaOf(t reflect.Type) json.RawMessage { return schemaOf(t).published }
 
-// toolSchema is the schema of a type, as it is checked and as it is published.
+// toolSchema is the schema of a type, for validation and for publication.
 type toolSchema struct {
 	registry  huma.Registry
 	schema    *huma.Schema
 	published json.RawMessage
 }
 
-var toolSchemas sync.Map // of toolSchema by type
+var toolSchemas sync.Map // toolSchema by type
 
 func schemaOf(t reflect.Type) toolSchema {
 	if k, ok := toolSchemas.Load(t); ok {
@@ -186,14 +186,14 @@ func schemaOf(t reflect.Type) toolSchema {
 	k.optional(k.schema, t)
 	published, err := json.Marshal(k.inlined(k.schema, t))
 	if err != nil {
-		panic(err) // of a type of this program
+		panic(err) // a type of this program
 	}
 	k.published = published
 	toolSchemas.Store(t, k)
 	return k
 }
 
-// tags are the mcp tags of the fields of a struct by their names in JSON.
+// tags returns the mcp tags of the fields of a struct by their JSON names.
 func tags(t reflect.Type) map[string]string {
 	all := map[string]string{}
 	if t != nil && t.Kind() == reflect.Struct {

@@ -20,28 +20,28 @@ import (
 	"waymark/storage"
 )
 
-// A run is kept in the table of its workspace, in pieces small enough for a row:
+// A run is stored in the table of its workspace, in pieces small enough for a row:
 //
-//	runs/ID                     how it stands, in brief
-//	runs-open/ID                until it has ended: the server that carries it out, if one does
+//	runs/ID                     summary of the run
+//	runs-open/ID                until the run has ended: the server that carries it out, if any
 //	runs-data/ID/record/N       the request
 //	runs-data/ID/began/NODE/N   a call that is about to be made, with its arguments
 //	runs-data/ID/ended/NODE/N   the result of the call
-//	runs-data/ID/status/N       how the run stood when it began, waits or ended, without results of calls
+//	runs-data/ID/status/N       the status when the run began, paused or ended, without results of calls
 //
-// The first piece of a value is written last and has their number. The server that carries a run out also writes
-// runs-open/ID with all that it writes, so that it notices when another one has taken the run over.
+// The first piece of a value is written last and contains the number of pieces. The server that carries out a run also
+// writes runs-open/ID in each transaction, so that it notices when another server has taken the run over.
 const (
 	runRow     = "runs/"
 	runOpenRow = "runs-open/"
 	runDataRow = "runs-data/"
 
 	runPiece  = 192 << 10 // bytes
-	runPieces = 4         // in one transaction
-	keptRuns  = 500       // that have ended, of a workspace
+	runPieces = 4         // per transaction
+	keptRuns  = 500       // newest runs of a workspace; older ones that have ended are pruned
 )
 
-// RunHead describes a run in a list.
+// RunHead is the summary of a run in a list.
 type RunHead struct {
 	ID         string    `json:"id"`
 	Capability string    `json:"capability,omitempty"`
@@ -57,22 +57,22 @@ type RunHead struct {
 	Source     string    `json:"source,omitempty"`
 }
 
-// headOf describes a run by its status.
+// headOf returns the summary of a run from its status.
 func headOf(s run.Status, source string) RunHead {
 	return RunHead{ID: s.ID, Capability: s.Capability, Intent: s.Intent, State: s.State, StartedAt: s.StartedAt, EndedAt: s.EndedAt,
 		Nodes: len(s.Nodes), Done: s.Done, Failed: s.Failed, Skipped: s.Skipped, Error: s.Error, Source: source}
 }
 
-// Journal is the [run.Journal] of a workspace, kept in its table.
+// Journal implements [run.Journal] for a workspace, in its table.
 type Journal struct {
 	Table storage.Table
-	By    Owner // of the runs that are written
+	By    Owner // owner of the runs that are written
 }
 
 // Owner is the value of runs-open/ID.
 type Owner struct {
-	Server   string `json:"server,omitempty"` // carries it out; empty: it waits for a decision
-	Source   string `json:"source,omitempty"` // of whoever began it, as limits count
+	Server   string `json:"server,omitempty"` // that carries out the run; empty: the run waits for a decision
+	Source   string `json:"source,omitempty"` // of the caller that began it, for limits
 	Operator bool   `json:"operator,omitempty"`
 	Peer     string `json:"peer,omitempty"`
 	Version  uint64 `json:"-"` // of the row
@@ -81,7 +81,7 @@ type Owner struct {
 func (j Journal) heads() api.Rows[RunHead] { return api.Rows[RunHead]{Table: j.Table, Prefix: runRow} }
 func (j Journal) owners() api.Rows[Owner]  { return api.Rows[Owner]{Table: j.Table, Prefix: runOpenRow} }
 
-// Start stores a request before the first call; [storage.ErrConflict] if there is a run with this id.
+// Start stores a request before the first call; it returns [storage.ErrConflict] if the run exists.
 func (j Journal) Start(ctx context.Context, r run.Record, s run.Status) error {
 	head, wrong := j.heads().Change(r.ID, headOf(s, j.By.Source), new(uint64))
 	owner, err := j.owners().Change(r.ID, j.By, nil)
@@ -89,19 +89,19 @@ func (j Journal) Start(ctx context.Context, r run.Record, s run.Status) error {
 		return err
 	}
 	if err = j.write(ctx, r.ID, "record", r, nil, head, owner); err == nil {
-		_ = j.write(ctx, r.ID, "status", s, sameOwner) // the run has begun; [Journal.Status] does without
+		_ = j.write(ctx, r.ID, "status", s, sameOwner) // the run has begun; [Journal.Status] works without this row
 	}
 	return err
 }
 
-// Owner returns the owner of a run; [storage.ErrNotFound] if the run has ended.
+// Owner returns the owner of a run, or [storage.ErrNotFound] if the run has ended.
 func (j Journal) Owner(ctx context.Context, id string) (Owner, error) {
 	row, err := j.owners().Get(ctx, id)
 	row.Value.Version = row.Version
 	return row.Value, err
 }
 
-// SetOwner replaces the owner of a run; [storage.ErrConflict] if it was written since it was read.
+// SetOwner replaces the owner of a run; it returns [storage.ErrConflict] if the owner changed since it was read.
 func (j Journal) SetOwner(ctx context.Context, id string, o Owner) error {
 	return j.owners().Set(ctx, id, o, &o.Version)
 }
@@ -116,7 +116,7 @@ func (j Journal) Ended(ctx context.Context, id string, n run.Node) error {
 	return j.write(ctx, id, "ended/"+nodeName(n.ID), n, sameOwner)
 }
 
-// Leave stores how a run ended, or that it waits for a decision. Then no server carries it out.
+// Leave stores the status of a run that has ended or waits for a decision. Then no server carries the run out.
 func (j Journal) Leave(ctx context.Context, s run.Status) error {
 	s.Nodes = slices.Clone(s.Nodes)
 	for i, n := range s.Nodes {
@@ -136,7 +136,7 @@ func (j Journal) Leave(ctx context.Context, s run.Status) error {
 	}, head)
 }
 
-// Status reads how a run stood when it was left, with the calls since.
+// Status reads the last stored status of a run and adds the calls since then.
 func (j Journal) Status(ctx context.Context, id string) (s run.Status, err error) {
 	row, err := j.heads().Get(ctx, id)
 	if err != nil {
@@ -159,19 +159,19 @@ func (j Journal) Status(ctx context.Context, id string) (s run.Status, err error
 	return s, cmp.Or(err, failed)
 }
 
-// nodeName names a node by a digest: paths may be longer than a key.
+// nodeName returns a digest of the path of a node: paths may be longer than a key.
 func nodeName(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return hex.EncodeToString(sum[:12])
 }
 
-// nextOwner returns the next owner of a run; nil: it has none.
+// nextOwner returns the next owner of a run; nil: the run has ended.
 type nextOwner func(Owner) *Owner
 
 func sameOwner(o Owner) *Owner { return &o }
 
-// write puts a value of a run in pieces, the first one last, with further changes and the next owner. owner is nil
-// for a run that begins.
+// write stores a value of a run in pieces, the first one last, together with further changes and the next owner. owner
+// is nil for a run that begins.
 func (j Journal) write(ctx context.Context, id, what string, v any, owner nextOwner, also ...storage.Change) error {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -194,7 +194,7 @@ func (j Journal) write(ctx context.Context, id, what string, v any, owner nextOw
 	return err
 }
 
-// apply makes changes of a run that this server carries out; [storage.ErrHeld] if another one has taken it over.
+// apply commits changes of a run that this server carries out; [storage.ErrHeld] if another server has taken it over.
 func (j Journal) apply(ctx context.Context, id string, owner nextOwner, changes []storage.Change) error {
 	if owner == nil {
 		return j.Table.Apply(ctx, changes...)
@@ -204,7 +204,7 @@ func (j Journal) apply(ctx context.Context, id string, owner nextOwner, changes 
 		if err == nil && o.Server != j.By.Server {
 			err = fmt.Errorf("run %q is carried out by server %s: %w", id, o.Server, storage.ErrHeld)
 		}
-		open := storage.Change{Key: runOpenRow + id, Version: &o.Version} // deletes it
+		open := storage.Change{Key: runOpenRow + id, Version: &o.Version} // deletes the row
 		if next := owner(o); err == nil && next != nil {
 			open, err = j.owners().Change(id, *next, &o.Version)
 		}
@@ -212,12 +212,12 @@ func (j Journal) apply(ctx context.Context, id string, owner nextOwner, changes 
 			return err
 		}
 		if err = j.Table.Apply(ctx, append(slices.Clip(changes), open)...); !errors.Is(err, storage.ErrConflict) {
-			return err // else another call of the run, or a decision, came first
+			return err // on a conflict another call of the run, or a decision, came first: repeat
 		}
 	}
 }
 
-// values calls f with each value below a prefix.
+// values calls f with each value under a prefix.
 func (j Journal) values(ctx context.Context, prefix string, f func([]byte) error) error {
 	var all []byte
 	left := 0
@@ -230,7 +230,7 @@ func (j Journal) values(ctx context.Context, prefix string, f func([]byte) error
 			count, rest, _ := bytes.Cut(value, []byte("\n"))
 			all, value = nil, rest
 			left, err = strconv.Atoi(string(count))
-		} else if left == 0 { // of a longer value before, or one that was not written to its end
+		} else if left == 0 { // of a longer, older value, or of an incomplete one
 			continue
 		}
 		all = append(all, value...)
@@ -247,7 +247,7 @@ func (j Journal) values(ctx context.Context, prefix string, f func([]byte) error
 	return nil
 }
 
-// read gets a value that was written; [storage.ErrNotFound] if there is none.
+// read decodes a stored value; it returns [storage.ErrNotFound] if there is none.
 func (j Journal) read(ctx context.Context, id, what string, v any) error {
 	missing := fmt.Errorf("%s of run %q: %w", what, id, storage.ErrNotFound)
 	err := j.values(ctx, runDataRow+id+"/"+what+"/", func(b []byte) error {
@@ -263,7 +263,7 @@ func (j Journal) Record(ctx context.Context, id string) (r run.Record, err error
 	return r, err
 }
 
-// Past reads what there is of a run that has not ended.
+// Past reads the stored state of a run that has not ended.
 func (j Journal) Past(ctx context.Context, id string) (p run.Past, err error) {
 	if p.Record, err = j.Record(ctx, id); err == nil {
 		p.Nodes, err = j.calls(ctx, id)
@@ -276,10 +276,10 @@ func (j Journal) Past(ctx context.Context, id string) (p run.Past, err error) {
 	return p, err
 }
 
-// calls reads the calls of a run, by node.
+// calls reads the calls of a run, by node id.
 func (j Journal) calls(ctx context.Context, id string) (calls map[string]run.Node, err error) {
 	calls = map[string]run.Node{}
-	for _, what := range []string{"/began/", "/ended/"} { // the end of a node counts for more than its beginning
+	for _, what := range []string{"/began/", "/ended/"} { // the end of a node replaces its beginning
 		err = cmp.Or(err, j.values(ctx, runDataRow+id+what, func(b []byte) error {
 			var n run.Node
 			err := json.Unmarshal(b, &n)
@@ -303,7 +303,7 @@ func (j Journal) Heads(ctx context.Context) ([]RunHead, error) {
 	return all, nil
 }
 
-// Open lists the runs that have not ended.
+// Open returns the owners of the runs that have not ended, by id.
 func (j Journal) Open(ctx context.Context) (map[string]Owner, error) {
 	all := map[string]Owner{}
 	for row, err := range j.owners().All(ctx) {
@@ -316,19 +316,19 @@ func (j Journal) Open(ctx context.Context) (map[string]Owner, error) {
 	return all, nil
 }
 
-// Prune erases the oldest of the runs that have ended, beyond those that are kept.
+// Prune deletes the ended runs that are not among the newest keptRuns runs.
 func (j Journal) Prune(ctx context.Context) error {
 	return j.forget(ctx, func(h RunHead, newer int) bool { return newer >= keptRuns })
 }
 
-// ForgetSelected erases the ended runs of a source, of an id, or begun before a moment: their arguments and results.
+// ForgetSelected deletes the ended runs of a source, with an id, or begun before a time: also arguments and results.
 func (j Journal) ForgetSelected(ctx context.Context, source, id string, before time.Time) error {
 	return j.forget(ctx, func(h RunHead, _ int) bool {
 		return source != "" && h.Source == source || id != "" && h.ID == id || h.StartedAt.Before(before)
 	})
 }
 
-// forget erases the ended runs that which selects.
+// forget deletes the ended runs for which which returns true.
 func (j Journal) forget(ctx context.Context, which func(h RunHead, newer int) bool) error {
 	heads, err := j.Heads(ctx)
 	for i, h := range heads {

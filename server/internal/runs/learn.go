@@ -10,14 +10,14 @@ import (
 	"waymark/server/internal/api"
 )
 
-// What runs teach. Calls of tools are recorded by whoever carries them out. A run of a capability, by itself
-// or within another, becomes an episode with that one step, as runs of scorers do: from them come its
-// reliability and its place in the graph.
+// What the model learns from runs. The component that carries out a tool call records it. A run of a capability, alone
+// or within another one, becomes an episode with that one step, as runs of scorers do: the model derives the
+// reliability and the place in the graph from these episodes.
 
-// learn records the capabilities of a run that has ended.
+// learn records an episode for each capability of a run that has ended.
 func (r *Runs) learn(ctx context.Context, a api.Access, s run.Status, p *run.Plan) error {
 	if s.State == run.Canceled {
-		return nil // says nothing of anything
+		return nil // a cancelled run gives no evidence
 	}
 	var episodes []episodic.Episode
 	for _, done := range p.CapabilityRuns(s) {

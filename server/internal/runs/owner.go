@@ -16,24 +16,24 @@ import (
 
 // A run is carried out by one server, or waits in its rows for a person:
 //
-//	a server ─▶ lease "server/ID", renewed as long as it lives
+//	a server ─▶ lease "server/ID", renewed as long as the server lives
 //	a run    ─▶ runs-open/ID names its server: without a lease of that server, any other one takes the run over
-//	         ─▶ runs-open/ID names none: the server that is asked to approve or cancel goes on with it
+//	         ─▶ runs-open/ID names none: the server that receives an approval or a cancellation continues the run
 const (
 	leaseFor    = 10 * time.Second
 	renewEvery  = 3 * time.Second
-	statusEvery = time.Second // of a run that waits, or at another server
+	statusEvery = time.Second // interval of checks for a run that waits, or that another server carries out
 )
 
 // going is a run that this server carries out.
 type going struct {
 	*run.Run
 	workspace string
-	leave     context.CancelFunc // the run to another server
+	leave     context.CancelFunc // leaves the run to another server
 	gone      chan struct{}      // closed when it is no longer active
 }
 
-// join takes the lease of this server and renews it until the end. r.mu is held.
+// join takes the lease of this server and renews it until r.ctx ends. The caller holds r.mu.
 func (r *Runs) join(ctx context.Context) error {
 	if r.joined {
 		return nil
@@ -48,7 +48,7 @@ func (r *Runs) join(ctx context.Context) error {
 				r.cfg.Logger.Warn("another server may go on with the runs of this one", "error", err)
 			}
 			for _, g := range r.here() {
-				if o, err := r.journal(g.workspace).Owner(r.ctx, g.ID()); err == nil && o.Server != r.server { // this server was thought to have ended
+				if o, err := r.journal(g.workspace).Owner(r.ctx, g.ID()); err == nil && o.Server != r.server { // another server took the run over
 					g.leave()
 				}
 			}
@@ -59,7 +59,7 @@ func (r *Runs) join(ctx context.Context) error {
 
 func lease(server string) string { return "server/" + server }
 
-// carried reports whether any server carries out a run.
+// carried reports whether any live server carries out a run.
 func (r *Runs) carried(ctx context.Context, workspace, id string, o Owner) (bool, error) {
 	if here := r.find(workspace, id) != nil; here || o.Server == r.server || o.Server == "" {
 		return here, nil
@@ -69,12 +69,12 @@ func (r *Runs) carried(ctx context.Context, workspace, id string, o Owner) (bool
 
 const notCarried = "the process that carried it out has ended; it goes on when a server starts that can call its tools"
 
-// Status returns a run of a workspace as it stands.
+// Status returns the current status of a run of a workspace.
 func (r *Runs) Status(ctx context.Context, workspace, id string) (run.Status, error) {
 	if g := r.find(workspace, id); g != nil {
 		return g.Status(), nil
 	}
-	o, unowned := r.journal(workspace).Owner(ctx, id) // first: a run without one has ended, and its status says so
+	o, unowned := r.journal(workspace).Owner(ctx, id) // read first: a run without an owner has ended, so its status is final
 	s, err := r.journal(workspace).Status(ctx, id)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
@@ -86,21 +86,21 @@ func (r *Runs) Status(ctx context.Context, workspace, id string) (run.Status, er
 	}
 	why := "another server carries it out"
 	carried, err := r.carried(ctx, workspace, id, o)
-	if s.State, s.Waiting = run.Running, []string{}; !carried { // what it waits for is known when it is resumed
+	if s.State, s.Waiting = run.Running, []string{}; !carried { // known only after it is resumed
 		why, s.State = notCarried, run.Paused
 	}
 	s.Warnings = append([]string{why}, s.Warnings...)
 	return s, err
 }
 
-// Watch yields a run as it is and after every change, briefly, until it has ended.
+// Watch returns a channel of the brief status of a run, now and after every change, until the run has ended.
 func (r *Runs) Watch(ctx context.Context, workspace, id string) <-chan run.Status {
 	states := make(chan run.Status)
 	go func() {
 		defer close(states)
-		waits := uint64(0) // the version of its row that says so
+		waits := uint64(0) // version of the owner row of a run that waits
 		for last := (run.Status{}); ; {
-			var changed <-chan struct{} // of a run that is not carried out here nobody says it
+			var changed <-chan struct{} // nil, and so no notification, for a run that is not carried out here
 			g := r.find(workspace, id)
 			if g != nil {
 				changed = g.Changed()
@@ -138,7 +138,7 @@ func (r *Runs) Watch(ctx context.Context, workspace, id string) <-chan run.Statu
 	return states
 }
 
-// discard cancels a run that cannot go on here, as its tools or their contracts are others now.
+// discard cancels a run that cannot continue here, because its tools have changed or cannot be called.
 func (r *Runs) discard(ctx context.Context, workspace, id string, o Owner) (s run.Status, err error) {
 	j := r.journal(workspace)
 	j.By.Source, o.Server = o.Source, r.server
@@ -152,18 +152,18 @@ func (r *Runs) discard(ctx context.Context, workspace, id string, o Owner) (s ru
 	return s, err
 }
 
-// Cancel cancels a run. Of another server it is taken over for that.
+// Cancel cancels a run. A run of another server is taken over for that.
 func (r *Runs) Cancel(ctx context.Context, workspace, id string) (run.Status, error) {
 	return r.decide(ctx, workspace, id, true, false, (*run.Run).Cancel)
 }
 
-// Approve lets nodes that wait go on, or fails them: all that wait if none is named.
+// Approve lets waiting nodes continue, or fails them if allow is false. Without nodes it decides about all that wait.
 func (r *Runs) Approve(ctx context.Context, workspace, id string, nodes []string, allow bool) (run.Status, error) {
 	return r.decide(ctx, workspace, id, false, len(nodes) == 0, func(one *run.Run) error { return one.Decide(nodes, allow) })
 }
 
-// decide applies a decision to a run, which goes on here if no other server carries it out, or if it is taken from that one. A
-// decision about all that waits is one about what was shown to wait.
+// decide applies a decision to a run. The run continues here if no other server carries it out, or if take permits to
+// take it from that server. With all, the decision covers only nodes that were already shown as waiting.
 func (r *Runs) decide(ctx context.Context, workspace, id string, take, all bool, decide func(*run.Run) error) (run.Status, error) {
 	for {
 		if g := r.find(workspace, id); g != nil {
@@ -190,7 +190,7 @@ func (r *Runs) decide(ctx context.Context, workspace, id string, take, all bool,
 		case carried && !take && r.find(workspace, id) == nil:
 			return run.Status{}, fmt.Errorf("run %q is carried out by another server and %w: ask again when it is paused", id, run.ErrNotWaiting)
 		}
-		unseen := all && o.Server != "" // nobody was shown yet what an interrupted run waits for
+		unseen := all && o.Server != "" // nobody has seen yet which nodes of an interrupted run wait
 		s, err := r.resume(ctx, workspace, id, o, func(one *run.Run) {
 			if !unseen {
 				failed = decide(one)
@@ -208,7 +208,7 @@ func (r *Runs) decide(ctx context.Context, workspace, id string, take, all bool,
 		case err == nil && unseen:
 			return s, fmt.Errorf("run %q was interrupted and %w: ask again when it is paused", id, run.ErrNotWaiting)
 		}
-		if err = errors.Join(err, failed); err == nil && take { // nothing of it is under way here, so it ends at once
+		if err = errors.Join(err, failed); err == nil && take { // no call is in progress here, so the run ends at once
 			if g := r.find(workspace, id); g != nil {
 				<-g.gone
 			}

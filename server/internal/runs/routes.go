@@ -41,7 +41,7 @@ type (
 			Deny  bool     `json:"deny,omitempty" doc:"They fail instead of being called."`
 		}
 	}
-	// runBody asks for a run of a DAG or of a stored capability.
+	// runBody requests a run of a DAG or of a stored capability.
 	runBody struct {
 		ID         string `json:"id,omitempty" doc:"Id of the run, of the caller's choice: a request that is repeated with it starts nothing and is answered with the first run; 409 if it asks for something else. One is made if absent. In MCP, without dag and capability: the run to wait for."`
 		Capability string `json:"capability,omitempty" doc:"Id of a stored capability to run instead of a DAG; it takes params."`
@@ -49,10 +49,10 @@ type (
 	}
 )
 
-// maxRunBody is the longest request for a run: parameters and literal arguments are in it.
+// maxRunBody is the largest request for a run: it contains parameters and literal arguments.
 const maxRunBody = 4 << 20
 
-// Routes registers all operations of
+// Routes registers all operations of runs.
 func (r *Runs) Routes(t *api.Table) {
 	schemas := t.Schemas()
 	begin := api.Rule{Scope: api.ScopeWrite, Body: maxRunBody}
@@ -117,8 +117,8 @@ func (r *Runs) start(ctx context.Context, body runBody) (Answer, error) {
 	return r.Begin(ctx, api.From(ctx), body.ID, q, body.DryRun)
 }
 
-// runAndWait begins a run, or takes up the one that is named, and waits until it ends or needs a person. A call that is
-// cancelled cancels the run that it began.
+// runAndWait begins a run, or selects the one with the given id, and waits until it ends or needs a person. A cancelled
+// call cancels the run that it began.
 func (r *Runs) runAndWait(ctx context.Context, in *struct{ Body runBody }) (answer Answer, text string, err error) {
 	a, body := api.From(ctx), in.Body
 	if len(body.Approve) > 0 {
@@ -140,7 +140,7 @@ func (r *Runs) runAndWait(ctx context.Context, in *struct{ Body runBody }) (answ
 	}
 	if ctx.Err() != nil {
 		if begins {
-			_, _ = r.Cancel(context.WithoutCancel(ctx), a.Workspace, answer.ID) // an error says that it has ended
+			_, _ = r.Cancel(context.WithoutCancel(ctx), a.Workspace, answer.ID) // an error means that the run has ended
 		}
 		return answer, "", ctx.Err()
 	}
@@ -148,7 +148,7 @@ func (r *Runs) runAndWait(ctx context.Context, in *struct{ Body runBody }) (answ
 	return answer, runText(answer), err
 }
 
-// ofAccess is a run as it stands, if all its tools are of the caller's set.
+// ofAccess returns the status of a run if the caller's tool set contains all its tools.
 func (r *Runs) ofAccess(ctx context.Context, a api.Access, id string) (run.Status, error) {
 	s, err := r.Status(ctx, a.Workspace, id)
 	if err != nil || a.Tools == nil {
@@ -163,7 +163,7 @@ func (r *Runs) ofAccess(ctx context.Context, a api.Access, id string) (run.Statu
 	return s, err
 }
 
-// report sends a client that asked for it the progress of a run, node by node.
+// report sends the progress of a run, in nodes, to a client that requested it.
 func report(ctx context.Context, s run.Status) {
 	settled, now := 0, []string{}
 	for _, n := range s.Nodes {
@@ -213,7 +213,7 @@ func runText(a Answer) string {
 func (r *Runs) listRuns(ctx context.Context, q *runListQuery) (page runPage, err error) {
 	workspace := api.From(ctx).Workspace
 	j := r.journal(workspace)
-	open, err := j.Open(ctx) // first: a run that has no owner now may begin before its head is read, but has not ended
+	open, err := j.Open(ctx) // first: a run that is missing here has ended, or begins before its head is read
 	if err != nil {
 		return page, err
 	}
@@ -261,7 +261,7 @@ func (r *Runs) watchRun(ctx context.Context, q *api.ByID, send sse.Sender) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	api.Relay(ctx, r.cfg.Draining, r.Watch(ctx, api.From(ctx).Workspace, q.ID), func(status run.Status) (any, bool) {
-		left := !r.cfg.Store.Shared() && slices.Contains(status.Warnings, notCarried) // nobody takes it over
+		left := !r.cfg.Store.Shared() && slices.Contains(status.Warnings, notCarried) // no server takes it over
 		if left || status.State.Over() {
 			return runEnd(status), true
 		}

@@ -1,5 +1,5 @@
-// Package runs carries out DAGs and stored capabilities for HTTP and MCP: it checks a request, journals it, resumes it
-// after a restart and learns from its end.
+// Package runs carries out DAGs and stored capabilities for HTTP and MCP: it checks a request, journals the run,
+// resumes it after a restart and records its result for the model.
 package runs
 
 import (
@@ -31,21 +31,21 @@ import (
 	"waymark/suggest"
 )
 
-// Config is what the runs of a server need.
+// Config configures the runs of a server.
 type Config struct {
 	*scoring.Service                  // the scorers, and the store and servers that runs share with them
-	Gateway          *gateway.Gateway // to these servers; may be nil
+	Gateway          *gateway.Gateway // of the upstream servers; may be nil
 	Holders          func(api.Access) []api.Holder
 	Draining         <-chan struct{} // closed when shutdown begins
-	Grace            time.Duration   // of calls under way when the server ends
+	Grace            time.Duration   // for calls in progress when the server ends
 }
 
-// Runs of DAGs and capabilities:
+// Runs carries out DAGs and capabilities:
 //
 //	request ─▶ check against the catalog ─▶ journal ─▶ run.Run ─▶ scorers, in this process
 //	                                                          └─▶ Config.Caller: servers
 //
-// A run belongs to a workspace and goes on when the request that began it has ended.
+// A run belongs to a workspace and continues after the request that began it has ended.
 type Runs struct {
 	cfg    Config
 	ctx    context.Context // of all runs; ends with the server
@@ -59,14 +59,14 @@ type Runs struct {
 	all    sync.WaitGroup
 }
 
-// New makes the runs of a server; none goes on yet.
+// New returns the runs of a server; none is in progress yet.
 func New(cfg Config) *Runs {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Runs{cfg: cfg, ctx: ctx, stop: stop, server: rand.Text(), active: map[string]*going{}}
 }
 
-// Request asks for a run. It takes the fields of a DAG answer, so that an answer can be sent as it is, and refuses
-// all others. Of the answer only dag has an effect.
+// Request requests a run. It accepts the fields of a DAG answer, so that an answer can be sent unchanged, and refuses
+// all others. Of the fields of an answer, only dag has an effect.
 type Request struct {
 	DAG     *DAG                       `json:"dag,omitempty" doc:"The tasks, as suggest_dag answers them."`
 	Intent  string                     `json:"intent,omitempty" doc:"The purpose of the run; the intent of the dag when left out."`
@@ -91,7 +91,7 @@ type Request struct {
 	UnknownIDs    []suggest.UnknownID   `mcp:"-" json:"unknown_ids,omitempty"`
 }
 
-// DAG is the tasks of a request.
+// DAG contains the tasks of a request.
 type DAG struct {
 	Intent string                     `json:"intent,omitempty"`
 	Params map[string]json.RawMessage `json:"params,omitempty"`
@@ -121,7 +121,7 @@ type Task struct {
 	Missing       []string        `mcp:"-" json:"missing,omitempty"`
 }
 
-// ToRun is what package run is asked for.
+// ToRun converts the request to a request of package run.
 func (q Request) ToRun() (run.Request, error) {
 	if q.DAG == nil {
 		return run.Request{}, api.WrongField("dag", "is required")
@@ -146,16 +146,16 @@ func (q Request) ToRun() (run.Request, error) {
 	return r, r.Set(q.Values)
 }
 
-// Planned is the state of a run that was only asked about.
+// Planned is the state of a run that was only checked.
 const Planned run.State = "planned"
 
-// Answer is a run, or the plan of one.
+// Answer is the status of a run, or the plan of a run that was only checked.
 type Answer struct {
 	run.Status
 	Plan *run.Plan `json:"plan,omitempty"`
 }
 
-// CallerOf calls the tools of the servers of a workspace; nil where there are none.
+// CallerOf returns the caller of the tools of a workspace's servers; nil if there are none.
 func (r *Runs) CallerOf(workspace string) run.Caller {
 	if workspace != r.cfg.Workspace {
 		return nil
@@ -163,8 +163,8 @@ func (r *Runs) CallerOf(workspace string) run.Caller {
 	return r.cfg.Caller
 }
 
-// rules of a workspace: what its runs can call, and what a person is asked about first. Of a tool of another
-// server that server's gateway knows best, whatever somebody has written into the catalog.
+// rules returns the rules of a workspace: what its runs can call, and which calls need approval first. For a tool of an
+// upstream server the definition of the gateway takes precedence over the catalog, which others may have written.
 func (r *Runs) rules(workspace string, engine *live.Engine) run.Rules {
 	c, host := runCatalog{engine: engine}, engine.Model().Host
 	g := r.cfg.Gateway
@@ -185,19 +185,19 @@ func (r *Runs) rules(workspace string, engine *live.Engine) run.Rules {
 	}}
 }
 
-// Begin checks a request and begins its run, or, to try it, only says what it would do. An id of the caller's makes a
-// repetition safe: it is answered with the run that has the id.
+// Begin checks a request and begins its run, or only returns the plan if dry is set. An id given by the caller makes a
+// repetition safe: the answer is then the run that has the id.
 func (r *Runs) Begin(ctx context.Context, a api.Access, id string, q run.Request, dry bool) (Answer, error) {
 	engine, err := r.cfg.Workspaces.Get(ctx, a.Workspace)
 	if err != nil {
 		return Answer{}, err
 	}
-	for _, t := range q.DAG.Tasks { // before errors of the check describe them
+	for _, t := range q.DAG.Tasks { // before errors of the check describe the tools
 		if _, err := api.Resolve(a, engine.Model(), t.Tool); a.Tools != nil && err != nil {
 			return Answer{}, err
 		}
 	}
-	if c := (runCatalog{engine: engine}); q.Capability != "" { // the run is kept under its id
+	if c := (runCatalog{engine: engine}); q.Capability != "" { // the run stores this id
 		if _, ok := c.Capability(q.Capability); !ok {
 			if capability, err := c.Resolve(q.Capability); err == nil {
 				q.Capability = capability
@@ -235,14 +235,14 @@ func (r *Runs) Begin(ctx context.Context, a api.Access, id string, q run.Request
 	return Answer{Status: s}, err
 }
 
-// MostRuns go on or wait at once, in a workspace and at a server: those that go on hold their results in memory, and those that
-// wait are rows.
+// MostRuns limits the runs that are in progress or wait, in a workspace and on a server. Runs in progress hold their
+// results in memory; runs that wait are only rows.
 const MostRuns = 200
 
-// ErrManyRuns refuses a run while as many as there may be go on.
+// ErrManyRuns refuses a run while MostRuns runs are in progress or wait.
 var ErrManyRuns = api.Problem(http.StatusServiceUnavailable, fmt.Sprintf("%d runs go on or wait already: approve or cancel some", MostRuns))
 
-// mayBegin divides MostRuns among those who have begun the runs that have not ended.
+// mayBegin checks MostRuns, and the caller's part of it among the callers that began the open runs.
 func (r *Runs) mayBegin(ctx context.Context, a api.Access) error {
 	open, err := r.journal(a.Workspace).Open(ctx)
 	if err != nil {
@@ -259,13 +259,13 @@ func (r *Runs) mayBegin(ctx context.Context, a api.Access) error {
 	return err
 }
 
-// ErrNoServers answers a run that would have to call tools where nobody can.
+// ErrNoServers refuses a run that calls tools although no servers are connected.
 var ErrNoServers = api.Problem(http.StatusServiceUnavailable, "no servers are connected: a run can call scorers and scripts alone; run waymark serve --connect, after waymark gateway add FILE where none are defined")
 
-// runID is the form of the ids that callers give.
+// runID matches the ids that callers may give.
 var runID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`)
 
-// known reports whether there is a run with an id, which must have been asked for with the same request.
+// known reports whether a run with an id exists. A run that was begun by another request is a conflict.
 func (r *Runs) known(ctx context.Context, workspace, id string, q run.Request) (bool, error) {
 	if id == "" {
 		return false, nil
@@ -285,7 +285,7 @@ func (r *Runs) known(ctx context.Context, workspace, id string, q run.Request) (
 	return true, err
 }
 
-// newID sorts by the time it was made.
+// newID returns an id that sorts by creation time.
 func (r *Runs) newID() string {
 	return fmt.Sprintf("run-%012x-%s", r.cfg.Now().UnixMilli(), strings.ToLower(rand.Text()[:8]))
 }
@@ -337,12 +337,12 @@ func (r *Runs) carryOut(ctx context.Context, a api.Access, begin func(context.Co
 	return one.Status(), nil
 }
 
-// over learns from a run that has ended, and keeps house now and then.
+// over records the result of a run that has ended, and prunes the journal after every 32 runs.
 func (r *Runs) over(a api.Access, j Journal, s run.Status, p *run.Plan) {
 	ctx := context.WithoutCancel(r.ctx)
 	if _, err := j.Owner(ctx, s.ID); !errors.Is(err, storage.ErrNotFound) {
 		r.cfg.Logger.Warn("a run is left as it stands", "run", s.ID, "error", s.Error)
-		return // whoever goes on with it learns from its end
+		return // the server that continues it records its end
 	}
 	if err := errors.Join(r.learn(ctx, a, s, p), r.outcome(ctx, a, s, p)); err != nil {
 		r.cfg.Logger.Warn("a run could not be recorded", "run", s.ID, "error", err)
@@ -358,8 +358,8 @@ func (r *Runs) over(a api.Access, j Journal, s run.Status, p *run.Plan) {
 	}
 }
 
-// outcome records what became of the episode that the calls of a run are. Who was cancelled, or found a server
-// down, says nothing of the work.
+// outcome records the outcome of the episode that the tool calls of a run form. A run that was cancelled, or that found
+// a server unavailable, has no outcome, because it gives no evidence about the work.
 func (r *Runs) outcome(ctx context.Context, a api.Access, s run.Status, p *run.Plan) error {
 	recorder, ok := r.CallerOf(a.Workspace).(interface {
 		Ended(ctx context.Context, source, session string, o episodic.Outcome) error
@@ -373,7 +373,7 @@ func (r *Runs) outcome(ctx context.Context, a api.Access, s run.Status, p *run.P
 	return nil
 }
 
-// Close leaves what is open to the next start or to another server, and waits for it.
+// Close stops the runs and waits for them; the next start or another server resumes them.
 func (r *Runs) Close() {
 	r.mu.Lock()
 	r.stop()
@@ -395,15 +395,15 @@ func (r *Runs) find(workspace, id string) *going {
 	return r.active[workspace+"\n"+id]
 }
 
-// here lists the runs that go on here.
+// here returns the runs that this server carries out.
 func (r *Runs) here() []*going {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Collect(maps.Values(r.active))
 }
 
-// Start resumes, in the background, the runs that nobody carries out: now and, where other servers may end, again and
-// again.
+// Start resumes, in the background, the runs that no server carries out: once, and periodically if other servers share
+// the store, because these may end.
 func (r *Runs) Start(ctx context.Context) {
 	r.all.Go(func() {
 		for r.Resume(ctx); r.cfg.Store.Shared() && bounded.Wait(ctx, renewEvery) && r.ctx.Err() == nil; r.Resume(ctx) {
@@ -411,7 +411,7 @@ func (r *Runs) Start(ctx context.Context) {
 	})
 }
 
-// Resume goes on with the runs that nobody carries out. A run that cannot go on stays as it is.
+// Resume continues the runs that no server carries out. A run that cannot continue stays unchanged.
 func (r *Runs) Resume(ctx context.Context) {
 	names, err := r.cfg.Workspaces.List(ctx)
 	for _, workspace := range names {
@@ -419,10 +419,10 @@ func (r *Runs) Resume(ctx context.Context) {
 		err = errors.Join(err, failed)
 		for id, owner := range open {
 			carried, failed := r.carried(ctx, workspace, id, owner)
-			if failed == nil && !carried && owner.Server != "" { // else it waits for a person
+			if failed == nil && !carried && owner.Server != "" { // without a server it waits for a person
 				_, failed = r.resume(ctx, workspace, id, owner, nil)
 			}
-			if failed != nil && !errors.Is(failed, storage.ErrConflict) { // else another server was first
+			if failed != nil && !errors.Is(failed, storage.ErrConflict) { // a conflict: another server was first
 				err = errors.Join(err, fmt.Errorf("run %s of workspace %s: %w", id, workspace, failed))
 			}
 		}
@@ -432,7 +432,7 @@ func (r *Runs) Resume(ctx context.Context) {
 	}
 }
 
-// resume goes on with a run; first decides about it before anything else happens.
+// resume continues a run; first decides about the run before anything else happens.
 func (r *Runs) resume(ctx context.Context, workspace, id string, owner Owner, first func(*run.Run)) (s run.Status, err error) {
 	j := r.journal(workspace)
 	past, err := j.Past(ctx, id)
@@ -452,7 +452,7 @@ func (r *Runs) resume(ctx context.Context, workspace, id string, owner Owner, fi
 	}
 	a := api.Access{Workspace: workspace, Scopes: api.AllScopes, Source: past.By}
 	return r.carryOut(ctx, a, func(own context.Context, o run.Options) (*run.Run, error) {
-		owner.Server = r.server // last: who cannot go on with a run leaves it to others, and what was read still holds
+		owner.Server = r.server // last: a server that fails earlier leaves the run to others; what was read holds
 		if err := j.SetOwner(ctx, id, owner); err != nil {
 			return nil, err
 		}
@@ -461,11 +461,11 @@ func (r *Runs) resume(ctx context.Context, workspace, id string, owner Owner, fi
 	})
 }
 
-// runCatalog is what the runs of a workspace can call: tools, stored capabilities, and scorers, which are called like
-// tools that change nothing.
+// runCatalog contains what the runs of a workspace can call: tools, stored capabilities, and scorers, which are called
+// like read-only tools.
 type runCatalog struct {
 	engine   *live.Engine
-	upstream []catalog.Tool // of connected servers, as they are called
+	upstream []catalog.Tool // of connected servers, as the gateway calls them
 }
 
 // Tool returns a tool that can be called.
@@ -502,7 +502,7 @@ func (c runCatalog) Resolve(spelling string) (string, error) {
 	return c.engine.Model().Resolve(spelling)
 }
 
-// runCaller calls scorers itself, and everything else through the servers.
+// runCaller calls scorers itself, and all other tools through the servers.
 type runCaller struct {
 	scoring *scoring.Service
 	access  api.Access
@@ -534,5 +534,5 @@ func (c runCaller) Call(ctx context.Context, call run.Call) (run.Result, error) 
 	return run.Result{Structured: structured}, err
 }
 
-// GoesOn reports whether a run goes on here.
+// GoesOn reports whether this server carries out a run.
 func (r *Runs) GoesOn(workspace, id string) bool { return r.find(workspace, id) != nil }

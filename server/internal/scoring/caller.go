@@ -10,8 +10,8 @@ import (
 	"waymark/server/internal/api"
 )
 
-// asCaller calls tools of other servers as call_tool lets the caller: with scope write, within its tool set, and under its
-// own name in the history.
+// asCaller calls upstream tools under the conditions of call_tool: with the scope write, within the tool set of the
+// caller, and under the caller's source in the history.
 type asCaller struct {
 	servers    run.Caller
 	access     api.Access
@@ -27,7 +27,7 @@ func (c asCaller) Call(ctx context.Context, call run.Call) (run.Result, error) {
 		if err != nil {
 			return run.Result{}, err
 		}
-		if call.Tool, err = api.Resolve(c.access, e.Model(), call.Tool); err != nil { // what was looked at is what is called
+		if call.Tool, err = api.Resolve(c.access, e.Model(), call.Tool); err != nil { // call the id that was checked
 			return run.Result{}, err
 		}
 	}

@@ -7,18 +7,18 @@ import (
 	"waymark/server/internal/api"
 )
 
-// Replies of judges are kept in the table of their workspace, so that the same question costs nothing after a
-// restart, and go with it. The first three digits of a question's hash choose the row, so there are at most 4,096;
-// a new reply replaces an older one in its row.
-const longestReply = 64 << 10 // bytes; longer ones are not kept
+// Replies of judges are stored in the table of their workspace, so that a repeated request costs nothing after a
+// restart, and are deleted with it. The first three digits of the hash of a request choose the row, so there are at
+// most 4,096 rows; a new reply replaces the older one in its row.
+const longestReply = 64 << 10 // bytes; longer ones are not stored
 
-// keptReply is one row. The key is the hash of the endpoint, the model and the whole question.
+// keptReply is one row. Key is the hash of the endpoint, the model and the whole request.
 type keptReply struct {
 	Key   string `json:"key"`
 	Reply string `json:"reply"`
 }
 
-// keptReplies is the [score.Cache] of a workspace. A row that cannot be read or written costs a question, no more.
+// keptReplies implements [score.Cache] for a workspace. If a row cannot be read or written, the judge is asked again.
 type keptReplies struct {
 	ctx  context.Context
 	rows api.Rows[keptReply]

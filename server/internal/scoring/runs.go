@@ -18,13 +18,13 @@ import (
 	"waymark/server/internal/api"
 )
 
-// A scorer is a capability in the graph like any other: runs are recorded as episodes, from which its
-// reliability and the tools it follows are learned.
+// A scorer is a capability in the graph like any other: its runs are recorded as episodes, from which the model learns
+// its reliability and the tools that it follows.
 //
 //	tools used so far (after) ─▶ scorer:hypothesis, success or failure
 //
-// The first run in a workspace puts the scorer into the catalog. A run that failed because of the request
-// says nothing of the scorer and is not recorded; nor is one by a credential that may not write.
+// The first run in a workspace puts the scorer into the catalog. A run that failed because of the request gives no
+// evidence about the scorer and is not recorded; nor is a run by a credential that may not write.
 
 // recorded runs a scorer and records the run.
 func (c *Service) recorded(ctx context.Context, a api.Access, id string, after []string, f func() (any, error)) (any, error) {
@@ -40,7 +40,7 @@ func (c *Service) recorded(ctx context.Context, a api.Access, id string, after [
 	return out, err
 }
 
-// outcomeOf is how a run went; known is false if that was up to the caller.
+// outcomeOf returns the outcome of a run; known is false if the outcome depended on the caller alone.
 func outcomeOf(out any, err error) (outcome episodic.Outcome, kind string, known bool) {
 	judged, ok := out.(score.Judged)
 	var ask *score.AskError
@@ -64,7 +64,7 @@ func outcomeOf(out any, err error) (outcome episodic.Outcome, kind string, known
 	}
 }
 
-// callersFault reports whether an outcome says nothing of the judge.
+// callersFault reports whether an outcome gives no evidence about the judge.
 func callersFault(o score.Outcome) bool {
 	return o == score.OverBudget || o == score.Cancelled
 }
@@ -75,7 +75,7 @@ func (c *Service) recordRun(ctx context.Context, a api.Access, id string, after 
 		return err
 	}
 	_, known := engine.Model().Capability(id)
-	if _, held := engine.Withheld(id); !known || held { // somebody else may have put it there
+	if _, held := engine.Withheld(id); !known || held { // another caller may have put this id there
 		if err := putScorers(ctx, engine, id); err != nil {
 			return err
 		}
@@ -93,14 +93,14 @@ func (c *Service) recordRun(ctx context.Context, a api.Access, id string, after 
 	return errors.Join(err, c.logScores(ctx, a, e.ID, id, e.Time, out))
 }
 
-// putScorers puts scorers into the catalog, all of them if none is named.
+// putScorers puts the given scorers into the catalog, or all scorers if none is given.
 func putScorers(ctx context.Context, engine *live.Engine, ids ...string) error {
 	all := score.Capabilities()
 	if len(ids) > 0 {
 		all = slices.DeleteFunc(all, func(c catalog.Capability) bool { return !slices.Contains(ids, c.ID) })
 	}
 	for _, c := range all {
-		if _, taken := engine.Model().Tool(c.ID); taken { // the id is reserved
+		if _, taken := engine.Model().Tool(c.ID); taken { // the id is reserved for the scorer
 			if _, err := engine.Remove(ctx, catalog.KindTool, c.ID, live.Approver); err != nil {
 				return err
 			}
@@ -113,14 +113,14 @@ func putScorers(ctx context.Context, engine *live.Engine, ids ...string) error {
 	return err
 }
 
-// unnamed counts the episodes of this process that came without an id.
+// unnamed counts the episodes of this process that were sent without an id.
 var unnamed atomic.Uint64
 
-// EpisodeID names an episode that came without an id. Equal work done twice must count twice, and a replay must find
-// the same id: so it is made of the content and of the place in the log.
+// EpisodeID returns an id for an episode that was sent without one. Equal work done twice must count twice, and a
+// replay must find the same id, so the id is made from the content and the position in the log.
 func EpisodeID(prefix string, engine *live.Engine, content []byte) string {
 	head := engine.Head()
-	content = binary.BigEndian.AppendUint64(content, unnamed.Add(1)) // two at once see one head
+	content = binary.BigEndian.AppendUint64(content, unnamed.Add(1)) // two concurrent calls see the same head
 	sum := sha256.Sum256(append(head.Chain[:], content...))
 	return prefix + hex.EncodeToString(sum[:12])
 }

@@ -14,11 +14,11 @@ import (
 	"waymark/server/internal/api"
 )
 
-// Scores are logged for analysis, such as the tuning of weights, beside the episodes that their runs are.
-// A row holds names, numbers and the reasons of a judge, not what was scored; its key begins with the time.
+// Scores are logged for analysis, such as the tuning of weights, in addition to the episodes of their runs. A row
+// contains names, numbers and the reasons of a judge, not the scored content; its key begins with the time.
 const loggedEntries = 1000 // of one run
 
-// ScoreLog is one run in the log.
+// ScoreLog is the row of one run in the log.
 type ScoreLog struct {
 	Run     string        `json:"run" doc:"The id of its episode."`
 	Time    time.Time     `json:"time"`
@@ -45,12 +45,12 @@ func (c *Service) scoreLogRoutes(r *api.Table) {
 		"What scorers gave in this workspace, run by run: names, numbers and the reasons of a judge, not what was scored."), c.listScores)
 }
 
-// scoreLog is the log of scores of a workspace.
+// scoreLog returns the log of scores of a workspace.
 func (c *Service) scoreLog(workspace string) api.Rows[ScoreLog] {
 	return api.Rows[ScoreLog]{Table: c.Store.Table(workspace), Prefix: "scores/"}
 }
 
-// logScores adds a run to the log if its answer has anything to log: its first entries where there are very many.
+// logScores adds a run to the log if its answer has entries, and only the first loggedEntries of them.
 func (c *Service) logScores(ctx context.Context, a api.Access, run, id string, at time.Time, out any) error {
 	logged, ok := out.(score.Logged)
 	if !ok {
@@ -82,8 +82,8 @@ func (c *Service) listScores(ctx context.Context, q *scoreLogQuery) (page scoreL
 	return page, cmp.Or(failed, err)
 }
 
-// Forget deletes the logged runs and the triangulations that a selection means, whose episodes are about to be erased,
-// and all kept replies of judges, of which it is not known what they were about.
+// Forget deletes the logged runs and the triangulations that a selection matches; their episodes are erased next. It
+// also deletes all stored replies of judges, because it is not known what they are about.
 func (c *Service) Forget(ctx context.Context, sel live.Selection) error {
 	workspace := api.From(ctx).Workspace
 	return errors.Join(
@@ -92,7 +92,7 @@ func (c *Service) Forget(ctx context.Context, sel live.Selection) error {
 			return sel.Source != "" && r.Source == sel.Source || sel.Episode != "" && r.Run == sel.Episode ||
 				r.Time.Before(sel.Before)
 		}),
-		// Of a triangulation: those that a source began or added to, and those begun before a moment.
+		// A triangulation matches if the source began it or added to it, or if it was begun before the time.
 		c.triangulations(workspace).Forget(ctx, func(row api.Row[kept]) bool {
 			k := row.Value
 			return slices.Contains(k.Sources, sel.Source) || !k.Time.IsZero() && k.Time.Before(sel.Before)

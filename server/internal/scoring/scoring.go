@@ -26,7 +26,7 @@ import (
 // A scorer may wait for a judge, and texts of whole sessions are long.
 const (
 	Timeout        = 10 * time.Minute
-	judgingTimeout = Timeout - 15*time.Second // leaves time to answer with what was judged
+	judgingTimeout = Timeout - 15*time.Second // leaves time to return what was judged so far
 	maxBody        = 16 << 20
 )
 
@@ -34,9 +34,9 @@ const (
 type Service struct {
 	Store      *storage.Store
 	Workspaces *live.Workspaces
-	Judges     score.Judges // models that scorers may ask
-	Caller     run.Caller   // calls tools of other servers; nil without servers
-	Workspace  string       // that owns these servers
+	Judges     score.Judges // models that scorers may call
+	Caller     run.Caller   // calls upstream tools; nil without servers
+	Workspace  string       // the workspace that owns these servers
 	Record     bool         // runs are recorded as episodes
 	Logger     *slog.Logger
 	Now        func() time.Time
@@ -76,7 +76,7 @@ func computed[In, Out any](id string, f func(In) (Out, error)) Scorer {
 	return scorer(id, func(_ context.Context, _ *Service, _ api.Access, in In) (Out, error) { return f(in) })
 }
 
-// scorers are all of them; triangulate has its own routes and tool.
+// scorers are all scorers; triangulate has its own routes and tool.
 var scorers = []Scorer{
 	judged(score.HypothesisID, (*score.Scorer).Hypothesis),
 	judged(score.CouncilID, (*score.Scorer).Council),
@@ -92,7 +92,7 @@ var scorers = []Scorer{
 func Named(name string) (Scorer, error) {
 	var names []string
 	for _, s := range scorers {
-		named := s.ID != score.TriangulateID // which has a tool of its own
+		named := s.ID != score.TriangulateID // triangulate has a tool of its own
 		if named && s.Name == name || s.ID == name {
 			return s, nil
 		}
@@ -108,23 +108,23 @@ func IsScorer(id string) bool {
 	return slices.ContainsFunc(scorers, func(s Scorer) bool { return s.ID == id })
 }
 
-// Run scores an input for a caller and records the run after the tools used before.
+// Run scores an input for a caller and records the run as a step after the tools in after.
 func (c *Service) Run(ctx context.Context, a api.Access, s Scorer, after []string, input json.RawMessage) (any, error) {
 	return c.recorded(ctx, a, s.ID, after, func() (any, error) {
 		out, err := s.call(ctx, c, a, input)
-		if err == nil && ctx.Err() != nil { // judges were given up: this is not what was asked for
+		if err == nil && ctx.Err() != nil { // judges were cancelled, so the result is incomplete
 			return nil, ctx.Err()
 		}
 		return out, err
 	})
 }
 
-// scorer is the scorer of package score for a caller.
+// scorer returns the scorer of package score for a caller.
 func (c *Service) scorer(ctx context.Context, a api.Access) *score.Scorer {
 	return &score.Scorer{Judges: c.Judges, Replies: c.keptReplies(ctx, a.Workspace)}
 }
 
-// callerFor calls tools of other servers for a caller; nil if its workspace has none.
+// callerFor returns a caller of upstream tools on behalf of a; nil if its workspace has none.
 func (c *Service) callerFor(a api.Access) run.Caller {
 	if c.Caller == nil || a.Workspace != c.Workspace {
 		return nil
@@ -172,12 +172,12 @@ type (
 		After []string `query:"after,explode" maxItems:"64" doc:"Ids of the tools used so far, in order, whose output is scored: what the scorer follows is learned from it. Repeated for each id."`
 	}
 
-	// input and output are any of the types of the scorers.
+	// input and output stand for the types of all scorers.
 	input  struct{ json.RawMessage }
 	output struct{ any }
 )
 
-// Arguments are those of the tool score.
+// Arguments returns the arguments of the tool score.
 func (q *question) Arguments() any {
 	return &struct {
 		Rubric  *string     `json:"rubric" nullable:"false" doc:"Name of a scorer: hypothesis, council, contribution, session, or custom for a rubric of your own"`

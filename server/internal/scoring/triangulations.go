@@ -16,9 +16,9 @@ import (
 	"waymark/storage"
 )
 
-// kept is a triangulation: its request with the rounds so far, from which everything else follows, and the credentials
-// that began it and added to it. Its id is the hash of what it began with, so beginning the same one again begins it
-// anew.
+// kept is a stored triangulation: its request with the rounds so far, from which everything else is derived, and the
+// sources that began it and added to it. Its id is the hash of its first request, so the same request begins the same
+// triangulation anew.
 type kept struct {
 	evidence.Request
 	Sources []string  `json:"sources,omitempty"`
@@ -59,7 +59,7 @@ func (c *Service) triangulationRoutes(r *api.Table) {
 		Summary: "Delete a triangulation", DefaultStatus: http.StatusNoContent}, c.deleteTriangulation)
 }
 
-// Arguments are those of the tool triangulate.
+// Arguments returns the arguments of the tool triangulate.
 func (q *triangulationQuestion) Arguments() any {
 	return &struct {
 		Context *[]string `json:"context,omitempty" maxItems:"64" doc:"Ids of the tools used so far whose output is weighed, in order."`
@@ -71,7 +71,7 @@ func (c *Service) begin(ctx context.Context, q *triangulationQuestion) (evidence
 	return c.Triangulate(ctx, api.From(ctx), q.After, q.Body)
 }
 
-// Triangulate answers a triangulation, keeps it, and records the run after the tools used before.
+// Triangulate evaluates a triangulation, stores it, and records the run as a step after the tools in after.
 func (c *Service) Triangulate(ctx context.Context, a api.Access, after []string, in evidence.Request) (evidence.Answer, error) {
 	out, err := c.recorded(ctx, a, score.TriangulateID, after, func() (any, error) { return c.triangulate(ctx, a, in) })
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *Service) Triangulate(ctx context.Context, a api.Access, after []string,
 	return out.(evidence.Answer), nil
 }
 
-// triangulate keeps the triangulation before its run is recorded.
+// triangulate evaluates and stores a triangulation; the caller records its run.
 func (c *Service) triangulate(ctx context.Context, a api.Access, in evidence.Request) (evidence.Answer, error) {
 	timed, cancel := context.WithTimeout(ctx, judgingTimeout)
 	defer cancel()
@@ -96,7 +96,7 @@ func (c *Service) triangulate(ctx context.Context, a api.Access, in evidence.Req
 	return out, c.triangulations(a.Workspace).Set(ctx, out.ID, row, nil)
 }
 
-// shown is a request as it is kept. Its id is that of the request as it came.
+// shown returns a request as it is stored, with secrets masked. The id is still that of the original request.
 func (c *Service) shown(r evidence.Request) evidence.Request {
 	r.Question, r.Hypotheses, r.Rounds = c.Workspaces.Shown(r.Question), slices.Clone(r.Hypotheses), slices.Clone(r.Rounds)
 	for i := range r.Hypotheses {
@@ -122,7 +122,7 @@ func (c *Service) triangulations(workspace string) api.Rows[kept] {
 	return api.Rows[kept]{Table: c.Store.Table(workspace), Prefix: "triangulations/"}
 }
 
-// triangulation reads where one stands.
+// triangulation reads a stored triangulation.
 func (c *Service) triangulation(ctx context.Context, id string) (api.Rows[kept], api.Row[kept], error) {
 	all := c.triangulations(api.From(ctx).Workspace)
 	row, err := all.Get(ctx, id)
@@ -132,7 +132,7 @@ func (c *Service) triangulation(ctx context.Context, id string) (api.Rows[kept],
 	return all, row, err
 }
 
-// addEvidence adds a round. Where others add at the same time it is a conflict, and the caller adds again.
+// addEvidence adds a round. A concurrent addition is a conflict, after which the caller has to add the round again.
 func (c *Service) addEvidence(ctx context.Context, q *triangulationEvidence) (a evidence.Answer, err error) {
 	all, row, err := c.triangulation(ctx, q.ID)
 	if err != nil {
@@ -154,7 +154,7 @@ func (c *Service) getTriangulation(ctx context.Context, q *api.ByID) (a evidence
 		return a, err
 	}
 	a, err = evidence.Triangulate(ctx, row.Value.Request, nil, nil)
-	a.ID = q.ID // it began with less
+	a.ID = q.ID // the id is the hash of the first request
 	return a, err
 }
 
