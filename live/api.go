@@ -12,7 +12,7 @@ import (
 	"waymark/suggest/mine"
 )
 
-// Rejection is one item that was not taken, and why.
+// Rejection is one item that was not stored, and the reason.
 type Rejection struct {
 	Line  int    `json:"line,omitempty"` // position in the request, from 1
 	ID    string `json:"id"`
@@ -21,7 +21,7 @@ type Rejection struct {
 	Conflict bool `json:"-"`
 }
 
-// RecordResult answers Record. Seq is the last event that counts: the last one written, if any was.
+// RecordResult is the result of Record. Seq is the last event that counts: the last one written, if any was.
 type RecordResult struct {
 	Accepted   int         `json:"accepted"`
 	Duplicates int         `json:"duplicates"`
@@ -29,12 +29,12 @@ type RecordResult struct {
 	Seq        uint64      `json:"seq"`
 }
 
-// PutResult answers a change of the catalog.
+// PutResult is the result of a change of the catalog.
 type PutResult struct {
 	Added     int         `json:"added"`
 	Updated   int         `json:"updated"`
 	Unchanged int         `json:"unchanged"`
-	Changed   []string    `json:"changed"` // tools whose contract (fingerprint) is another one now
+	Changed   []string    `json:"changed"` // tools whose contract (fingerprint) changed
 	Rejected  []Rejection `json:"rejected"`
 	Flagged   []Flagged   `json:"flagged,omitempty"` // what the checks found in entries that were stored
 	Seq       uint64      `json:"seq"`
@@ -42,8 +42,8 @@ type PutResult struct {
 	stored []string // ids of those added and updated
 }
 
-// Feedback is what became of a suggestion: either its id (and the id of the suggestion meant, else
-// the first), or a context and an id.
+// Feedback is the outcome of a suggestion, which is identified either by SuggestionID (and ID, by default the first
+// suggestion of that answer), or by Context and ID.
 type Feedback struct {
 	SuggestionID string           `json:"suggestion_id,omitempty"`
 	Context      []string         `json:"context,omitempty"`
@@ -52,14 +52,14 @@ type Feedback struct {
 	Outcome      episodic.Outcome `json:"outcome,omitempty"`
 }
 
-// Selection says what to forget. Exactly one of Source, Episode and Before is set.
+// Selection selects what to forget. Exactly one of Source, Episode and Before is set.
 type Selection struct {
 	Source  string    `json:"source,omitempty"`
 	Episode string    `json:"episode,omitempty"`
 	Before  time.Time `json:"before,omitzero"`
 }
 
-// Parts is how many of its fields are set.
+// Parts returns how many of its fields are set.
 func (s Selection) Parts() (n int) {
 	for _, set := range []bool{s.Source != "", s.Episode != "", !s.Before.IsZero()} {
 		if set {
@@ -69,13 +69,13 @@ func (s Selection) Parts() (n int) {
 	return n
 }
 
-// ForgetResult says what was erased.
+// ForgetResult is the result of Forget.
 type ForgetResult struct {
 	Erased int    `json:"erased"`
 	Seq    uint64 `json:"seq"`
 }
 
-// JobState of a rebuild.
+// JobState is the state of a job.
 type JobState string
 
 const (
@@ -83,11 +83,11 @@ const (
 	JobDone     JobState = "done"
 	JobFailed   JobState = "failed"
 	JobCanceled JobState = "canceled"
-	JobRefused  JobState = "refused" // the new model would lose; the one before stays
+	JobRefused  JobState = "refused" // the new model would lose; the previous one stays
 )
 
-// Job is work on the model of a workspace, running or past: a build that starts by itself, a rebuild, a verification
-// or a search for proposals.
+// Job is work on the model of a workspace, running or past: a build that starts by itself, a rebuild, an evaluation, a
+// verification or a search for proposals.
 type Job struct {
 	ID         string        `json:"id"`
 	Kind       string        `json:"kind" doc:"build (measures of what was recorded), rebuild (replay of the log, judged by held-out tasks), judge (that judgement alone), verify or mine."`
@@ -100,15 +100,15 @@ type Job struct {
 	Error      string        `json:"error,omitempty"`
 	Verify     *VerifyReport `json:"verify,omitempty"`
 	Version    string        `json:"model_version,omitempty"`
-	At         uint64        `json:"at,omitempty"` // the build event of a rebuild
+	At         uint64        `json:"at,omitempty"` // the event of a build or rebuild
 
 	Mined *MineReport `json:"mined,omitempty"` // what mining found
 
-	Forced bool           `json:"forced,omitempty"` // published whatever the gate says
-	Gate   *evaluate.Gate `json:"gate,omitempty"`   // how the new model does beside the active one
+	Forced bool           `json:"forced,omitempty"` // published regardless of the gate
+	Gate   *evaluate.Gate `json:"gate,omitempty"`   // comparison of the new model with the active one
 }
 
-// String says in one line how a job ended.
+// String returns the result of a job in one line.
 func (j Job) String() string {
 	took := j.FinishedAt.Sub(j.StartedAt).Round(time.Millisecond)
 	text := strings.TrimSuffix(string(j.State)+": "+j.Error, ": ")
@@ -129,7 +129,7 @@ func (j Job) String() string {
 	return text
 }
 
-// MineReport is what mining found.
+// MineReport is the result of mining.
 type MineReport struct {
 	mine.Report
 	Proposed int `json:"proposed"` // proposals that wait for a decision now

@@ -7,7 +7,7 @@ import (
 	"waymark/suggest"
 )
 
-// Next suggests the next tools, of those that the caller may be told of; nil: everything.
+// Next suggests the next tools. tools is the set of tools that the caller may see; nil: all.
 func (e *Engine) Next(m *suggest.Model, tools *suggest.ToolSet, r suggest.NextRequest) (a suggest.NextAnswer, err error) {
 	r.Withheld, r.Pinned = e.ruled(m, tools, &r.Context, r.Intent)
 	if a, err = m.Next(r); err != nil {
@@ -44,16 +44,17 @@ func (e *Engine) Plan(m *suggest.Model, tools *suggest.ToolSet, r suggest.DAGReq
 	return a, nil
 }
 
-// answered remembers an answer and, where it has nothing or nothing likely, says how many entries wait for approval.
+// answered stores an answer for feedback. If it suggests nothing or nothing likely, waiting
+// counts the entries to approve.
 func (e *Engine) answered(id string, context []string, first string, warnings []string, withheld *suggest.Exclusions) (waiting string) {
-	e.answers.ContainsOrAdd(id, served{slices.Clone(context), first}) // an id always stands for the same list
+	e.answers.ContainsOrAdd(id, served{slices.Clone(context), first}) // an id always means the same list
 	if n := withheld.Waiting(); n > 0 && (first == "" || slices.Contains(warnings, suggest.WarnLowConfidence)) {
 		waiting = "left out until approved: " + catalog.Plural(n, "entry") + "; list and release with `waymark approve`"
 	}
 	return waiting
 }
 
-// Explain says why an id is, or is not, suggested, with what is withheld and what the model does not count yet.
+// Explain returns why an id is or is not suggested, including exclusions and what the model does not count yet.
 func (e *Engine) Explain(m *suggest.Model, r suggest.ExplainRequest) (suggest.ExplainAnswer, error) {
 	r.Withheld = e.withheld()
 	a, err := m.Explain(r)
@@ -85,7 +86,7 @@ func (e *Engine) withheld() *suggest.Exclusions {
 // Waiting counts the entries that wait for approval.
 func (e *Engine) Waiting() int { return e.withheld().Waiting() }
 
-// Unknown lists those ids that the model does not know, with known ids spelled like them that are not withheld.
+// Unknown lists the ids that the model does not have, with known ids of similar spelling that are not withheld.
 func (e *Engine) Unknown(m *suggest.Model, ids ...string) []suggest.UnknownID {
 	return m.Unknown(ids, e.withheld())
 }

@@ -8,8 +8,8 @@ import (
 	"waymark/catalog"
 )
 
-// Behind says which parts of a model are older than the log, since when, and why. Counts, outcomes, texts and past
-// requests never are: they count as soon as they are acknowledged.
+// Behind lists the parts of a model that are older than the log, since when, and why. Counts, outcomes, texts and past
+// intents are never older: they count as soon as they are acknowledged.
 type Behind struct {
 	Parts  []string  `json:"parts" doc:"Parts of the model that are updated only by a build."`
 	Events int       `json:"events" doc:"Events since the last build."`
@@ -18,7 +18,7 @@ type Behind struct {
 	Reason string    `json:"reason" doc:"Why no newer build is published."`
 }
 
-// String says it in one line.
+// String returns a description in one line.
 func (b *Behind) String() string {
 	if b == nil {
 		return "everything counts the last event"
@@ -33,10 +33,10 @@ func (b *Behind) String() string {
 	return fmt.Sprintf("%s: %s, %d event(s) ago; %s", strings.Join(b.Parts, ", "), since, b.Events, b.Reason)
 }
 
-// Behind says what of the model is older than the log; nil if nothing is.
+// Behind returns the parts of the model that are older than the log; nil if there are none.
 func (e *Engine) Behind() *Behind { return e.seen.Load().behind }
 
-// behind is [Engine.Behind] now.
+// behind computes the current value of [Engine.Behind].
 func (w *writer) behind() *Behind {
 	provisional := w.measures.Provisional()
 	late := w.since() > 0 || w.changed() || w.refused != nil
@@ -56,7 +56,7 @@ func (w *writer) behind() *Behind {
 	return b
 }
 
-// whyBehind says why the last build does not count everything.
+// whyBehind returns the reason why the last build does not count everything.
 func (w *writer) whyBehind() string {
 	switch {
 	case w.building != nil:

@@ -9,8 +9,8 @@ import (
 	"waymark/suggest"
 )
 
-// A build starts by itself after a change of capabilities, and after so many tools or events that the measures are a
-// tenth out of date. New tools are searched without one; with an embedder the first needs one, for its vector.
+// A build starts by itself after a change of capabilities, and when a tenth of the tools or events are newer than the
+// measures. Search finds new tools without a build; with an embedder, the first new tool starts one, for its vector.
 const (
 	buildAfter = 64
 	buildShare = 10
@@ -35,23 +35,23 @@ func (w *writer) buildIfDue() {
 		reason = fmt.Sprintf("%d events were recorded since the last build", since)
 	}
 	if w.needsEvaluation() {
-		_, _ = w.startRebuild(reason, false) // what it is judged for; a workspace that is closing needs none
+		_, _ = w.startRebuild(reason, false) // it is evaluated first; a workspace that is closing needs none
 	} else if _, err := w.startBuild(reason, w.newBuild()); err != nil && !errors.Is(err, ErrClosed) {
 		w.notBuilt(&job{Job: Job{Kind: "build"}}, w.folded, err)
 	}
 }
 
-// changed reports whether the catalog changed since the measures, in more than tools that were put.
+// changed reports whether the catalog changed since the measures, other than by tools that were put.
 func (w *writer) changed() bool { return w.folded.changes > w.counted.changes }
 
-// doubled reports whether a short history has doubled since the last build, so that profile learned answers from the
-// first task on.
+// doubled reports whether a short history has doubled since the last build. Then a build is due, so that profile
+// learned answers from the first task on.
 func (w *writer) doubled() bool {
 	before := w.measures.Episodes()
 	return w.since() > 0 && !w.opts.Measure.WithoutLearned && before < buildAfter && w.state.Episodes() >= max(1, 2*before)
 }
 
-// startBuild appends a build event and measures in the background what is counted up to it; reason says why.
+// startBuild appends a build event and starts the job that measures it; reason is shown in the job.
 func (w *writer) startBuild(reason string, b build) (*job, error) {
 	at, err := w.appendBuild(b)
 	if err != nil {
@@ -62,7 +62,7 @@ func (w *writer) startBuild(reason string, b build) (*job, error) {
 	return j, err
 }
 
-// measureBuild starts the job that measures a build, unless the workspace closes.
+// measureBuild starts the job that measures a build. It fails only if the workspace is closing.
 func (w *writer) measureBuild(u *unfinished, reason string) (*job, error) {
 	j, err := w.start(Job{Kind: "build", Reason: reason, At: u.built.seq}, func(ctx context.Context, j *job) error {
 		return w.build(ctx, j, u)
@@ -73,20 +73,20 @@ func (w *writer) measureBuild(u *unfinished, reason string) (*job, error) {
 	return j, err
 }
 
-// measureAhead computes the measures of a build that another process, or the one before, started.
+// measureAhead measures a build event that another process, or an earlier run of this one, appended.
 func (w *writer) measureAhead() {
 	u := w.ahead
 	w.ahead = nil
 	if u.built.seq <= w.built.seq {
 		return
 	}
-	if w.tainted { // by what was forgotten since
+	if w.tainted { // its counts may include something forgotten
 		u.counts = nil
 	}
-	_, _ = w.measureBuild(u, "another process started it or ended before it did") // unless this one ends, too
+	_, _ = w.measureBuild(u, "another process started it or ended before it did") // fails only if this one is closing, too
 }
 
-// newBuild is how a model would be measured now.
+// newBuild returns the event of a build that would start now.
 func (w *writer) newBuild() build {
 	b := build{Options: w.opts.Measure, Parent: w.version(), Gate: w.how.Gate, Forced: w.how.Forced}
 	if w.opts.Embedder != nil && w.vectors != "" {
@@ -95,7 +95,7 @@ func (w *writer) newBuild() build {
 	return b
 }
 
-// appendBuild makes a build event durable and says where it stands.
+// appendBuild stores a build event and returns its position.
 func (w *writer) appendBuild(b build) (place, error) {
 	payload, err := encode(kindBuild, b)
 	if err != nil {
@@ -105,7 +105,7 @@ func (w *writer) appendBuild(b build) (place, error) {
 	return place{receipt.Seq, w.head.Chain}, err
 }
 
-// build measures a build, from its counts or, without, from the log, and activates it.
+// build measures a build and activates it. If u has no counts, it replays the log.
 func (e *Engine) build(ctx context.Context, j *job, u *unfinished) error {
 	var h *foldedLog
 	failed := guarded(func() (err error) {
@@ -128,17 +128,17 @@ func (e *Engine) build(ctx context.Context, j *job, u *unfinished) error {
 			w.notBuilt(j, u.folded, failed)
 		}
 	})
-	if err != nil { // it is left to the next start
+	if err != nil { // the next start measures it
 		return context.Canceled
 	}
 	return failed
 }
 
-// notBuilt decides what follows a build that ended without measures; folded is what it would have counted. After a rebuild that
-// somebody asked for a build starts when it is due. Any other waits for the next change of the catalog, after an outage for
-// the next event, or it would start at once.
+// notBuilt decides when the next build starts after one that ended without measures; folded is what it would have
+// counted. After a requested rebuild, the next build starts when it is due. After any other, it waits for the next
+// change of the catalog, or after an outage for the next event, because it would otherwise start at once.
 func (w *writer) notBuilt(j *job, folded extent, err error) {
-	if w.life.ctx.Err() != nil { // it is left to the next start
+	if w.life.ctx.Err() != nil { // the next start measures it
 		return
 	}
 	if j.Kind == "build" || j.Reason != requested {
@@ -149,10 +149,10 @@ func (w *writer) notBuilt(j *job, folded extent, err error) {
 	}
 }
 
-// activate publishes a model with the measures of a build, and keeps a snapshot of it.
+// activate publishes a model with the measures of a build, and writes a snapshot of it in the background.
 func (w *writer) activate(u *unfinished, h *foldedLog) error {
 	shot := u.snapshot
-	if h.state != nil { // a replay: what came since is counted in it too
+	if h.state != nil { // after a replay, the later events are counted in it too
 		shot.image = h.shot.image
 		if err := w.catchUp(h, shot.built.seq); err != nil {
 			return err
@@ -160,11 +160,11 @@ func (w *writer) activate(u *unfinished, h *foldedLog) error {
 		w.state, w.tainted, w.treated = h.state, h.tainted, h.treated
 	}
 	w.measures, w.built, w.how, w.counted = h.measures, shot.built, shot.how, u.folded
-	if w.builtAt = h.builtAt; w.builtAt.IsZero() { // else another process made it active
+	if w.builtAt = h.builtAt; w.builtAt.IsZero() { // otherwise another process made it active
 		w.builtAt = w.opts.Now().UTC().Round(0)
 	}
 	shot.at = w.builtAt
-	if w.refused != nil && w.refused.seq < w.built.seq { // a build that a start finishes may have a refusal behind it
+	if w.refused != nil && w.refused.seq < w.built.seq { // a build finished after a start may precede a refusal
 		w.refused = nil
 	}
 	w.show()
@@ -177,8 +177,8 @@ func (w *writer) activate(u *unfinished, h *foldedLog) error {
 	return nil
 }
 
-// warmBehind prepares in the background what a snapshot keeps of what was learned, which the first
-// question that asks for it would wait for.
+// warmBehind prepares profile learned from a snapshot or a short history in the background, so that the first
+// request for it does not have to wait.
 func (e *Engine) warmBehind(m *suggest.Measures) {
 	if !m.Cold() {
 		return
@@ -194,11 +194,11 @@ func (e *Engine) warmBehind(m *suggest.Measures) {
 		if err != nil {
 			e.opts.Logger.Error("nothing could be learned", "workspace", e.name, "error", err)
 		}
-		returnMemory() // a fit leaves as much behind as it keeps, and so does reading a snapshot
+		returnMemory() // a fit leaves as much garbage as it keeps, and so does reading a snapshot
 	})
 }
 
-// guarded turns a panic of a background computation into its error.
+// guarded runs f and returns a panic of it as an error.
 func guarded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -208,7 +208,7 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// catchUp folds into h what is folded after an event.
+// catchUp folds into h the events after an event, up to the head of w.
 func (w *writer) catchUp(h *foldedLog, after uint64) error {
 	for e, err := range decoded(context.WithoutCancel(w.life.ctx), w.read, after, w.head.Seq, everything) {
 		if err != nil {

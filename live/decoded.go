@@ -12,31 +12,31 @@ import (
 	"waymark/storage"
 )
 
-// decodedEvent is an event of the log, read. The value of one whose payload is gone, or is not wanted, is nil.
+// decodedEvent is a decoded event of the log. Its value is nil if the payload was erased or is not wanted.
 type decodedEvent struct {
 	place
 	kind  byte
 	value any
 }
 
-// What a replay holds of the log does not grow with it.
+// The limits of one batch of events. They keep the memory of a replay independent of the length of the log.
 const (
 	batchEvents = 1024
 	batchBytes  = 4 << 20
 )
 
-// reader yields the events of a workspace after one of them.
+// reader yields the events of a workspace after an event.
 type reader func(ctx context.Context, after uint64) iter.Seq2[storage.Event, error]
 
-// everything and ofKind say which events are wanted.
+// everything and ofKind are filters for the events to decode.
 func everything(storage.Event) bool { return true }
 
 func ofKind(kinds ...byte) func(storage.Event) bool {
 	return func(e storage.Event) bool { return len(e.Payload) > 0 && slices.Contains(kinds, e.Payload[0]) }
 }
 
-// decoded reads the events after one of them up to another, or to the head, and yields them in order, with the values of
-// those that are wanted. Batches of them are decoded on all processors. An error is the last thing that it yields.
+// decoded yields the events after one event up to another, or to the head, in order. It decodes the values of the
+// events that want selects. Batches of them are decoded on all processors. An error ends the iteration.
 func decoded(ctx context.Context, log reader, after, upTo uint64, want func(storage.Event) bool) iter.Seq2[decodedEvent, error] {
 	return func(yield func(decodedEvent, error) bool) {
 		var raw []storage.Event

@@ -10,11 +10,11 @@ import (
 	"waymark/storage"
 )
 
-// digestRow is the row of the key in a workspace's table. It is no history: a log without it is complete.
+// digestRow is the row of the digest key in a workspace's table. It is not history: a log without it is complete.
 const digestRow = "digest-key"
 
-// DigestKey is what the values of this workspace's calls are hashed with, made when it is first asked for.
-// It goes with the workspace: digests of two workspaces cannot be compared.
+// DigestKey returns the key for hashing the values of this workspace's calls, and creates it at the first call. Each
+// workspace has a key of its own, so digests of two workspaces cannot be compared.
 func (e *Engine) DigestKey(ctx context.Context) (key episodic.DigestKey, err error) {
 	for {
 		row, _, err := e.table.Get(ctx, digestRow)

@@ -27,7 +27,7 @@ var (
 	ErrNoModel = errors.New("no such model")
 )
 
-// Embedder turns texts into vectors of equal length, at some endpoint that may be absent or slow.
+// Embedder computes vectors of equal length for texts, at an endpoint that may be unavailable or slow.
 type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 	Model() string // name of the embeddings model
@@ -38,28 +38,29 @@ type Options struct {
 	Logger      *slog.Logger
 	Now         func() time.Time    // time.Now unless set
 	Embedder    Embedder            // nil: search by text alone
-	Thesaurus   *semantic.Thesaurus // of searches; nil: the one of the program
+	Thesaurus   *semantic.Thesaurus // of searches; nil: the built-in one
 	DropIntents bool                // intents are never stored
-	KeepSecrets bool                // intents and errors are stored with the secrets that they hold
-	DropDigests bool                // nor digests of values
+	KeepSecrets bool                // intents and errors are stored with the secrets that they contain
+	DropDigests bool                // digests of values are never stored
 	Mine        bool                // capabilities are mined after each rebuild, for people to approve
-	// Serves: the process stays. It prepares what later questions need, judges the first build of a history that is long
-	// enough, and without a usable snapshot it answers before profile learned is fitted.
+	// Serves is set in a long-running process. The engine then prepares data that later requests need,
+	// evaluates the first build of a history that is long enough, and without a usable snapshot answers
+	// before profile learned is fitted.
 	Serves bool
-	// Withheld is what no answer of a workspace suggests at the moment; what was learned of it stays. It is in
-	// no log: whoever decides it says so anew after a start. nil: nothing.
+	// Withheld returns the ids that no answer of a workspace may suggest at the moment; what was learned about them
+	// stays. They are not in the log, so they have to be set again after a start. nil: nothing is withheld.
 	Withheld func(workspace string) *suggest.Exclusions
-	// Connected are the servers of a workspace that offer their tools themselves: what others put under their names is
-	// quarantined. nil: none.
+	// Connected returns the servers of a workspace that offer their tools themselves. Entries that others put under the
+	// names of these servers are quarantined. nil: none.
 	Connected func(workspace string) []string
 
-	Idle time.Duration // after how long without a use a workspace other than the default one is unloaded; 0: never
+	Idle time.Duration // time without use after which a workspace other than the default one is unloaded; 0: never
 
-	slots chan struct{} // one for each build that may be measured at a time, of all workspaces
-	lead  *lead         // which process starts builds
+	slots chan struct{} // limits the builds that are measured at a time, over all workspaces
+	lead  *lead         // the lease that decides which process starts builds
 	gone  func(*Engine) // called when another process deleted the workspace
 
-	// Measure says how models are measured. It is part of every build event.
+	// Measure holds the options for measuring models. They are part of every build event.
 	Measure suggest.MeasureOptions
 
 	measure func(context.Context, *history.Counts, suggest.MeasureOptions) (*suggest.Measures, error) // suggest.Measure; slower in tests
@@ -78,7 +79,7 @@ func (o Options) filled() Options {
 	return o
 }
 
-// Engine is one workspace, alive. All methods may be called concurrently.
+// Engine is one open workspace. All methods may be called concurrently.
 type Engine struct {
 	name  string
 	store *storage.Store
@@ -91,33 +92,33 @@ type Engine struct {
 	ops        chan *op
 	life       lifecycle
 	quarantine *quarantine
-	warming    atomic.Bool  // what was learned is being read in after the start
-	held       atomic.Int32 // imports and rebuilds under way: no build starts by itself
+	warming    atomic.Bool  // the fit of profile learned is being prepared after the start
+	held       atomic.Int32 // running imports and rebuilds: while there are any, no build starts by itself
 	jobs       jobs
-	proposing  sync.Mutex // of the rows of proposals
+	proposing  sync.Mutex // guards the rows of proposals
 	answers    *lru.Cache[string, served]
-	forgets    atomic.Uint64 // requests to forget so far
+	forgets    atomic.Uint64 // forget requests so far
 }
 
-// A lifecycle ends what runs beside the writer.
+// A lifecycle ends the goroutines that run beside the writer.
 type lifecycle struct {
 	ctx        context.Context // ends when the engine closes, and with it background builds
 	stop       context.CancelFunc
 	closed     chan struct{}   // closed when the writer has ended
-	background sync.WaitGroup  // jobs, fetches of vectors, snapshots being written, what was learned being read in
-	keeping    context.Context // of snapshots: Close waits for one as long as it may
+	background sync.WaitGroup  // jobs, fetches of vectors, writes of snapshots, preparation of profile learned
+	keeping    context.Context // context of snapshot writes: Close waits for one until its own context ends
 	giveUp     context.CancelFunc
 }
 
-// edition is a published model and the channel that closes when the next one is.
+// edition is a published model and a channel that is closed when the next model is published.
 type edition struct {
 	model      *suggest.Model
-	built      uint64 // the event of its last build
-	embeddings string // model of the vectors in that build; empty: none
+	built      uint64 // the event of its build
+	embeddings string // embeddings model of the vectors in that build; empty: none
 	next       chan struct{}
 }
 
-// open replays a log and starts its writer.
+// open restores a workspace from its newest readable snapshot and its log, and starts its writer.
 func open(ctx context.Context, store *storage.Store, name string, opts Options) (_ *Engine, err error) {
 	background, stop := context.WithCancel(context.Background())
 	defer func() {
@@ -151,7 +152,7 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 		}
 	}
 	h, o, err := replay(ctx, e.read, from, 0, lastBuild, func(ctx context.Context, c *history.Counts, b build, at uint64) (*suggest.Measures, error) {
-		b.Options.Provisional = e.opts.Serves // a fit may take long, and questions wait
+		b.Options.Provisional = e.opts.Serves // a fit may take long, and requests wait for it
 		return e.measure(ctx, c, b, at)
 	}, nil)
 	if err != nil {
@@ -172,10 +173,10 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	h.shot = snapshot{}
 	switch {
 	case h.measures.Provisional():
-		shot.image = nil // until the whole of it is measured
+		shot.image = nil // the snapshot is written after the fit
 		_, _ = w.measureBuild(&unfinished{snapshot: shot, folded: w.counted}, "profile learned is fitted to the history")
 	case w.ahead != nil:
-		if w.startsBuilds() { // else its snapshot comes
+		if w.startsBuilds() { // otherwise the snapshot of the process that does is used
 			w.measureAhead()
 		}
 	case shot.image != nil:
@@ -190,7 +191,7 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	if store.Shared() {
 		e.life.background.Go(e.follow)
 	}
-	if starting != nil { // questions would not count what it does
+	if starting != nil { // requests would be answered without its result
 		select {
 		case <-starting.done:
 		case <-time.After(openPatience):
@@ -203,11 +204,11 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 // Model is the current model.
 func (e *Engine) Model() *suggest.Model { return e.current.Load().model }
 
-// openPatience is how long an opening waits for a build that was cut short; the build goes on behind.
+// openPatience is how long open waits for a build that it starts; the build then continues in the background.
 const openPatience = time.Second
 
-// Warming reports whether questions of profile learned would wait, because what was fitted before the start is still
-// being prepared.
+// Warming reports whether requests with profile learned would have to wait, because the fit from before the
+// start is still being prepared.
 func (e *Engine) Warming() bool { return e.warming.Load() }
 
 // busy reports whether an import or a job is under way.
@@ -215,10 +216,10 @@ func (e *Engine) busy() bool {
 	return e.held.Load() > 0 || slices.ContainsFunc(e.Jobs(), func(j Job) bool { return j.State == JobRunning })
 }
 
-// Counted is the last durable event that a model counts; what is built may stand after it.
+// Counted returns the last durable event that matters to a model; the build event of the model may come after it.
 func (e *Engine) Counted() uint64 { return e.seen.Load().counted }
 
-// Head is the last durable event.
+// Head returns the last durable event.
 func (e *Engine) Head() storage.Head { return e.store.Head(e.name) }
 
 // read is the [reader] of the workspace.
@@ -226,9 +227,9 @@ func (e *Engine) read(ctx context.Context, after uint64) iter.Seq2[storage.Event
 	return e.store.Read(ctx, e.name, after)
 }
 
-// Vector embeds a query for the current model, or returns nil: without an embedder, when it does not answer in
-// time, and while the current model has vectors of another embedder, which do not compare with this one's. Search
-// goes on without it.
+// Vector returns the embedding of a query for the current model. It returns nil without an embedder, if the embedder
+// does not answer in time, and while the vectors of the current model come from another embeddings model, because
+// these are not comparable. Search then works without it.
 func (e *Engine) Vector(ctx context.Context, text string) []float32 {
 	if e.opts.Embedder == nil || text == "" || e.current.Load().embeddings != e.opts.Embedder.Model() {
 		return nil
@@ -242,7 +243,7 @@ func (e *Engine) Vector(ctx context.Context, text string) []float32 {
 	return v[0]
 }
 
-// Embeddings describes where vectors come from; empty: there are none.
+// Embeddings describes the source of the vectors; empty if there is none.
 func (e *Engine) Embeddings() string {
 	if s, ok := e.opts.Embedder.(fmt.Stringer); ok {
 		return s.String()
@@ -250,7 +251,7 @@ func (e *Engine) Embeddings() string {
 	return ""
 }
 
-// Thesaurus is the one of searches.
+// Thesaurus returns the thesaurus that searches use.
 func (e *Engine) Thesaurus() *semantic.Thesaurus {
 	return cmp.Or(e.opts.Thesaurus, semantic.DefaultThesaurus())
 }
@@ -275,20 +276,20 @@ func (e *Engine) Wait(ctx context.Context, seq uint64) error {
 	}
 }
 
-// Hold keeps builds from starting by themselves until release is called, as an import does, which
-// builds once at its end, and a rebuild.
+// Hold prevents builds from starting by themselves until release is called. An import uses it, because it builds once
+// at its end, and so does a rebuild.
 func (e *Engine) Hold() (release func()) {
 	e.held.Add(1)
 	return sync.OnceFunc(func() {
 		if e.held.Add(-1) == 0 && e.opts.Serves {
-			go func() { _ = e.do(e.life.ctx, func(*writer) {}) }() // the writer looks what is due; when it is closed, nothing is
+			go func() { _ = e.do(e.life.ctx, func(*writer) {}) }() // the writer checks whether a build is due
 		}
 	})
 }
 
-// Build returns when a build of everything acknowledged so far is published, or why it failed. One that has to be judged
-// first and would lose is not published, which is no error, and while a rebuild stands refused there is none; see
-// [Engine.Judgement].
+// Build builds a model of everything acknowledged so far and returns when it is published. seq is the event of the
+// active build. A build that has to be evaluated first and would lose is not published, which is no error. While a
+// refused rebuild stands, Build does nothing; see [Engine.Judgement].
 func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
 	var j *job
 	judged := false
@@ -320,8 +321,8 @@ func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
 	return e.current.Load().built, nil
 }
 
-// Close ends the writer. What was acknowledged is durable; a build under way is left to the next
-// start, a snapshot being written is waited for as long as ctx lets it.
+// Close stops the writer. Acknowledged events are durable. A running build is left to the next start. Until ctx ends,
+// Close waits for a snapshot that is being written.
 func (e *Engine) Close(ctx context.Context) error {
 	e.jobs.mu.Lock() // no job starts from here on
 	e.life.stop()
@@ -341,13 +342,13 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 }
 
-// measure computes the measures of a build event. Vectors come from the table, and only those that
-// were there before the event, so that a later replay sees the same.
+// measure computes the measures of a build event. Vectors come from the table, and only those that were stored before
+// the event, so that a later replay uses the same vectors.
 func (e *Engine) measure(ctx context.Context, c *history.Counts, b build, at uint64) (*suggest.Measures, error) {
 	return e.measured(ctx, c, b, at, true)
 }
 
-// measured is measure, with or without working out what profile learned answers with.
+// measured is like measure; learn decides whether profile learned is fitted now or at the first request for it.
 func (e *Engine) measured(ctx context.Context, c *history.Counts, b build, at uint64, learn bool) (*suggest.Measures, error) {
 	if b.Vectors != "" {
 		b.Options.Vectors = func(ctx context.Context, texts []string) ([][]float32, error) {
@@ -355,7 +356,7 @@ func (e *Engine) measured(ctx context.Context, c *history.Counts, b build, at ui
 		}
 	}
 	b.Options.Learn, b.Options.Thesaurus = learn, e.opts.Thesaurus
-	select { // each uses all processors; hundreds at once would only hold their memory
+	select { // each uses all processors; hundreds at once would only use more memory
 	case e.opts.slots <- struct{}{}:
 		defer func() { <-e.opts.slots }()
 		return e.opts.measure(ctx, c, b.Options)

@@ -17,24 +17,25 @@ import (
 	"waymark/suggest/history"
 )
 
-// The kinds of event. The byte stands first in the payload; the rest is JSON.
+// The kinds of event. The kind is the first byte of the payload; the rest is JSON.
 const (
 	kindTool       = 'T' // a tool put
 	kindCapability = 'C' // a capability put
 	kindRemoved    = 'R' // a tool or capability removed
 	kindEpisode    = 'E'
-	kindOpened     = 'O' // an episode, with the steps that are recorded of it, before steps are appended to it
-	kindPerformed  = 'P' // a step of it, or its outcome
+	kindOpened     = 'O' // an episode with the steps recorded so far, before further steps are appended to it
+	kindPerformed  = 'P' // a further step of an episode, or its outcome
 	kindFeedback   = 'F'
 	kindForgotten  = 'X' // payloads erased on request
-	kindBuild      = 'B' // measures are built from everything before
+	kindBuild      = 'B' // measures are built from all events before
 	kindRule       = 'U' // a rule of the operator, added or undone
 )
 
-// ErrNewer: the log has an event of a kind, or with a member, that this program does not know. That is no damage.
+// ErrNewer: the log has an event of a kind, or with a member, that this version does not
+// support. The log is not damaged.
 var ErrNewer = errors.New("a newer version of the program wrote this event; export with that version (waymark export) and import here (waymark import)")
 
-// kinds are the values of events.
+// kinds maps each kind of event to a function that makes its value.
 var kinds = map[byte]func() any{
 	kindTool:       func() any { return &catalog.Tool{} },
 	kindCapability: func() any { return &catalog.Capability{} },
@@ -48,7 +49,7 @@ var kinds = map[byte]func() any{
 	kindRule:       func() any { return &ruled{} },
 }
 
-// feedback is what is kept of a Feedback: resolved, with its source.
+// feedback is the stored form of a [Feedback], with resolved ids and its source.
 type feedback struct {
 	Context []string         `json:"context,omitempty"`
 	ID      string           `json:"id"`
@@ -57,7 +58,7 @@ type feedback struct {
 	Source  string           `json:"source"`
 }
 
-// opened is an episode as far as it is recorded: its further steps follow as [episodic.Performed].
+// opened is an episode with the steps recorded so far. Its further steps follow as [episodic.Performed].
 type opened struct{ episodic.Grown }
 
 // forgotten lists the events whose payloads are to be erased.
@@ -65,25 +66,25 @@ type forgotten struct {
 	Seqs []uint64 `json:"seqs"`
 }
 
-// build says how measures are built at this place of the log.
+// build is the event of a build: how measures are computed at this position of the log.
 type build struct {
 	Options suggest.MeasureOptions `json:"options"`
 	Parent  string                 `json:"parent"`            // version of the model before
-	Model   string                 `json:"model,omitempty"`   // the embeddings model, if one takes part
-	Vectors string                 `json:"vectors,omitempty"` // digest of the vectors it gave
-	Gate    *evaluate.Gate         `json:"gate,omitempty"`    // how the last one that was judged did beside the one before
-	Refused bool                   `json:"refused,omitempty"` // it loses: nothing is measured here, the measures before stay
-	Forced  bool                   `json:"forced,omitempty"`  // published whatever the gate says
+	Model   string                 `json:"model,omitempty"`   // the embeddings model, if one is used
+	Vectors string                 `json:"vectors,omitempty"` // digest of its vectors
+	Gate    *evaluate.Gate         `json:"gate,omitempty"`    // how the last evaluated model compared with the one before
+	Refused bool                   `json:"refused,omitempty"` // it loses: not measured, the previous measures stay
+	Forced  bool                   `json:"forced,omitempty"`  // published regardless of the gate
 }
 
-// counts reports whether a model counts an event. Of rules it counts aliases, which decide what counts for which
-// tool, and those about sources, which decide how their evidence counts.
+// counts reports whether an event matters to a model. Of the rules these are aliases, which decide which calls count
+// for which tool, and rules about sources, which decide how their evidence counts.
 func (e *decodedEvent) counts() bool {
 	r, rule := e.value.(*ruled)
 	return e.kind != kindBuild && !(rule && (r.Kind == RuleBan || r.Kind == RulePin))
 }
 
-// encode writes an event. HTML characters stay as they are and equal values have equal bytes.
+// encode returns the payload of an event. HTML characters are not escaped, and equal values have equal bytes.
 func encode(kind byte, v any) ([]byte, error) {
 	if e, ok := v.(*episodic.Episode); ok {
 		return append([]byte{kind}, episodic.Canonical(*e)...), nil
@@ -98,8 +99,8 @@ func encode(kind byte, v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// lenient reads what encode has written: schemas of tools are kept as they came, also with names that
-// repeat.
+// lenient holds the options to read payloads of encode: schemas of tools are stored as received, even with
+// duplicate names or invalid UTF-8.
 var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // decode reads an event back into the type of its kind.

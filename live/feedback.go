@@ -9,7 +9,7 @@ import (
 	"waymark/suggest"
 )
 
-// Feedback stores what became of a suggestion. A repetition of a request counts again.
+// Feedback stores the outcome of a suggestion. A repeated call counts again.
 func (e *Engine) Feedback(ctx context.Context, source string, f Feedback) (seq uint64, err error) {
 	if f.Outcome != "" && f.Outcome != episodic.Unknown && !f.Outcome.Known() {
 		return 0, &suggest.RequestError{Kind: suggest.Invalid, Field: "outcome", Detail: fmt.Sprintf("unknown outcome %q: want success, failure or unknown", f.Outcome)}

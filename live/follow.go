@@ -12,27 +12,27 @@ import (
 	"waymark/storage"
 )
 
-// Where several processes share a store, each folds what the others append. One of them, which holds a lease, starts
-// the builds and keeps their measures in snapshots, from which the others take them:
+// If several processes share a store, each folds the events that the others append. The process that holds a lease
+// starts the builds and stores their measures in snapshots, from which the others take them:
 //
 //	holder   append the build event ─▶ measure ─▶ snapshot
 //	others   fold the build event ─▶ wait for the snapshot ─▶ take its state and measures
 //
-// Equal positions have equal models.
+// At equal positions of the log, all processes have equal models.
 const (
 	buildLease = "build"
-	leaseTime  = 10 * time.Second // a silent holder is replaced after it
+	leaseTime  = 10 * time.Second // after this time without a renewal another process may hold it
 	leaseRenew = 3 * time.Second
 
-	followPause = 250 * time.Millisecond // the least time between two looks at what others changed
+	followPause = 250 * time.Millisecond // minimum time between two checks for changes of other processes
 	followRetry = time.Second
 )
 
-// lead is what a process knows of the lease to start builds.
+// lead is the state of the lease to start builds in this process.
 type lead struct {
 	store *storage.Store
 	fence atomic.Uint64
-	until atomic.Pointer[time.Time] // when it ends, also where the clock of this process is set meanwhile; nil: not held
+	until atomic.Pointer[time.Time] // when it ends, by the monotonic clock, which cannot be set; nil: not held
 }
 
 func (l *lead) holds() bool {
@@ -40,7 +40,7 @@ func (l *lead) holds() bool {
 	return !l.store.Shared() || until != nil && time.Now().Before(*until)
 }
 
-// seek takes and renews the lease until ctx ends.
+// seek acquires and renews the lease until ctx ends, and then releases it.
 func (l *lead) seek(ctx context.Context, log *slog.Logger) {
 	for held := false; ctx.Err() == nil; {
 		began := time.Now()
@@ -71,8 +71,8 @@ func (l *lead) seek(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// tend opens, while this process starts builds, the workspaces in which something was appended: whoever appended it
-// starts none.
+// tend opens the workspaces with new events while this process starts builds, because the process that
+// appended the events starts none.
 func (w *Workspaces) tend(ctx context.Context) {
 	for heads := map[string]storage.Head{}; ctx.Err() == nil; bounded.Wait(ctx, leaseRenew) {
 		if !w.opts.lead.holds() {
@@ -87,7 +87,7 @@ func (w *Workspaces) tend(ctx context.Context) {
 			}
 			e, failed := w.Open(ctx, name)
 			if failed == nil {
-				failed = e.do(ctx, (*writer).fetchVectors) // and the writer looks what is due
+				failed = e.do(ctx, (*writer).fetchVectors) // makes the writer check whether a build is due, too
 			}
 			if failed == nil {
 				heads[name] = head
@@ -100,10 +100,10 @@ func (w *Workspaces) tend(ctx context.Context) {
 	}
 }
 
-// startsBuilds reports whether this process is the one to start builds that nobody asked for.
+// startsBuilds reports whether this process starts the builds that nobody requested.
 func (e *Engine) startsBuilds() bool { return e.opts.lead.holds() }
 
-// follow takes in what other processes change.
+// follow takes over the changes of other processes.
 func (e *Engine) follow() {
 	ctx := e.life.ctx
 	for existed := false; ctx.Err() == nil; bounded.Wait(ctx, followPause) {
@@ -126,7 +126,7 @@ func (e *Engine) follow() {
 	}
 }
 
-// takeIn folds what others appended, and reads the rows and measures that they changed.
+// takeIn folds the events that other processes appended, and reads the rows and measures that they changed.
 func (e *Engine) takeIn(ctx context.Context) (exists bool, err error) {
 	exists = e.store.Exists(e.name)
 	failed := e.do(ctx, func(w *writer) {

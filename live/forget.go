@@ -16,12 +16,12 @@ import (
 	"waymark/suggest/history"
 )
 
-// forgetBatch is how many events one request to forget names: as many as one transaction erases.
+// forgetBatch is the maximum number of events in one forget event: as many as one transaction erases.
 const forgetBatch = 5000
 
-// Forget erases the payloads of episodes and feedback for good and measures anew without them. The
-// request is stored in the transaction that erases them; digests and ids stay, so the chain holds and
-// what was forgotten is not taken again.
+// Forget erases the payloads of episodes and feedback permanently and measures again without them. The request is
+// stored in the transaction that erases them. Digests and ids stay, so the chain remains valid and forgotten
+// episodes are not recorded again.
 func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error) {
 	if sel.Parts() != 1 {
 		return ForgetResult{}, &suggest.RequestError{Kind: suggest.Invalid, Detail: "name exactly one of source, episode and before"}
@@ -41,7 +41,7 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 	}
 	slices.Sort(seqs)
 	r := ForgetResult{Seq: e.Counted()}
-	owed := false // by a request that failed on its way
+	owed := false // an earlier request failed before its rebuild
 	if err := e.do(ctx, func(w *writer) { owed = w.tainted }); err != nil {
 		return r, err
 	}
@@ -52,7 +52,7 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 	default:
 		return r, nil
 	}
-	defer e.Hold()() // the rebuild below is the one that counts
+	defer e.Hold()() // the rebuild below replaces any other build
 	for part := range slices.Chunk(seqs, forgetBatch) {
 		var failed error
 		if err := e.do(ctx, func(w *writer) { failed = w.erase(part) }); err != nil || failed != nil {
@@ -60,10 +60,10 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 		}
 		r.Erased += len(part)
 	}
-	// From here on it is durable.
+	// The erasure is durable from here on.
 	ctx = context.WithoutCancel(ctx)
-	// What was learned from it must go, whatever that costs in quality; and a rebuild that somebody else
-	// has canceled is begun again.
+	// The measures learned from it must be replaced even if the quality drops, so the rebuild is forced. A rebuild that
+	// another caller cancels is started again.
 	for {
 		if err := e.rebuilt(ctx, true); err == nil {
 			break
@@ -78,7 +78,7 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 	return r, nil
 }
 
-// erase removes payloads and, with them, snapshots.
+// erase erases payloads and, with them, snapshots.
 func (w *writer) erase(seqs []uint64) error {
 	v := forgotten{Seqs: seqs}
 	payload, err := encode(kindForgotten, v)
@@ -90,10 +90,10 @@ func (w *writer) erase(seqs []uint64) error {
 }
 
 // StillOpen is the time after its last step for which an episode may get more steps. Until then an age limit does not
-// forget it, because the rest of it would be recorded as half an episode.
+// forget it, because its later steps would be recorded as an incomplete episode.
 const StillOpen = time.Hour
 
-// Older counts the episodes of a workspace whose last step is before a time. It loads no model.
+// Older counts the episodes of a workspace whose last step is before a time. It does not load the model.
 func (w *Workspaces) Older(ctx context.Context, name string, before time.Time) (episodes int, err error) {
 	all, err := loggedEpisodes(ctx, func(ctx context.Context, after uint64) iter.Seq2[storage.Event, error] {
 		return w.store.Read(ctx, name, after)
@@ -106,10 +106,10 @@ func (w *Workspaces) Older(ctx context.Context, name string, before time.Time) (
 	return episodes, err
 }
 
-// loggedEpisode is where an episode stands in the log. Each feedback has one of its own, without an id.
+// loggedEpisode lists the events of an episode in the log. Each feedback has one of its own, without an id.
 type loggedEpisode struct {
 	id, label string
-	last      time.Time // zero: not known
+	last      time.Time // time of the last step; zero: unknown
 	events    []loggedEvent
 }
 
@@ -157,8 +157,8 @@ func loggedEpisodes(ctx context.Context, log reader) (all []*loggedEpisode, err 
 	return all, nil
 }
 
-// selects reports whether an event of an episode is to be forgotten. A source is selected by its own name or by the one
-// under which rules have it count. Before a time are the episodes whose last step is; without a time an episode has no age.
+// selects reports whether an event of an episode is to be forgotten. A source matches by its own name or by the name
+// under which rules count it. Before matches episodes whose last step is earlier, and never episodes without a time.
 func (s Selection) selects(ep *loggedEpisode, source string, treated history.Treatments) bool {
 	switch {
 	case s.Source != "":

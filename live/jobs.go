@@ -15,8 +15,8 @@ import (
 	"waymark/suggest/history"
 )
 
-// jobs are the builds, rebuilds, verifications and searches for proposals of a workspace: those that run, and the
-// last that ended.
+// jobs holds the builds, rebuilds, verifications and searches for proposals of a workspace: those that are
+// running, and the last ones that ended.
 type jobs struct {
 	mu   sync.Mutex
 	all  []*job         // in the order they started
@@ -29,10 +29,10 @@ type job struct {
 	cancel  context.CancelFunc
 	changed chan struct{} // closed and renewed at every change
 	done    chan struct{} // closed when it has ended
-	err     error         // why it did not succeed; to be read after done
+	err     error         // why it did not succeed; to be read after done is closed
 }
 
-// keptJobs is how many jobs can be listed; those that run are never dropped.
+// keptJobs is how many jobs can be listed; running jobs are never dropped.
 const keptJobs = 100
 
 // requested is the reason of a job that a caller asked for.
@@ -49,12 +49,12 @@ func gateError(g *evaluate.Gate) error {
 	return fmt.Errorf("%v; %w", g.Source, errRefused)
 }
 
-// Rebuild starts a job: a replay of the log into a fresh model that takes the place of the running
-// one or, to verify, is compared with it bit by bit. A job of the same kind under way is returned.
+// Rebuild starts a job that replays the log into a new model. The new model replaces the running one or, with verify,
+// is compared with it bit by bit. If a job of the same kind is running, Rebuild returns that one.
 //
-// A rebuild is judged before: where held-out tasks say that it loses more than noise against the running
-// model, it ends [JobRefused], and the running model stays. With force it is published whatever it loses; the numbers are
-// taken all the same.
+// A rebuild is evaluated first: if it loses by more than noise against the running model on held-out tasks, it
+// ends as [JobRefused], and the running model stays. With force it is published without an evaluation; the numbers
+// of the last evaluation are kept.
 func (e *Engine) Rebuild(verify, force bool) (Job, error) {
 	switch {
 	case verify && force:
@@ -65,7 +65,8 @@ func (e *Engine) Rebuild(verify, force bool) (Job, error) {
 	return described(e.startRebuild(requested, force))
 }
 
-// JudgeRebuild starts a job that judges a rebuild and ends as that rebuild would, [JobDone] or [JobRefused]. It writes nothing.
+// JudgeRebuild starts a job that evaluates a rebuild and ends as it would, [JobDone] or
+// [JobRefused]. It writes nothing.
 func (e *Engine) JudgeRebuild() (Job, error) {
 	return described(e.start(Job{Kind: "judge", Reason: requested}, func(ctx context.Context, j *job) error {
 		gate, _, err := e.judge(ctx, j, 1)
@@ -76,11 +77,10 @@ func (e *Engine) JudgeRebuild() (Job, error) {
 	}))
 }
 
-// startRebuild starts a rebuild, or returns the one that is running. Proposals are mined after it where the options
-// ask for that.
+// startRebuild starts a rebuild, or returns the running one. If the options ask for it, proposals are mined after it.
 func (e *Engine) startRebuild(reason string, force bool) (*job, error) {
 	return e.start(Job{Kind: "rebuild", Reason: reason, Forced: force}, func(ctx context.Context, j *job) error {
-		defer e.Hold()() // each build that came in between would have it judged anew, without end where much is recorded
+		defer e.Hold()() // each build in between would require a new evaluation, without end if much is recorded
 		err := e.rebuild(ctx, j, force)
 		if err == nil && e.opts.Mine {
 			if _, err := e.Mine(ctx, MineOptions{}); err != nil {
@@ -91,8 +91,8 @@ func (e *Engine) startRebuild(reason string, force bool) (*job, error) {
 	})
 }
 
-// rebuilt waits for a rebuild of everything acknowledged so far. One that is refused is no error, unless
-// force asks for it to be published.
+// rebuilt starts a rebuild of everything acknowledged so far and waits for it. A refused rebuild is no error; with
+// force it is repeated until one is published.
 func (e *Engine) rebuilt(ctx context.Context, force bool) error {
 	for asked := e.Head().Seq; ; {
 		j, err := e.startRebuild(requested, force)
@@ -107,13 +107,13 @@ func (e *Engine) rebuilt(ctx context.Context, force bool) error {
 		switch refused := errors.Is(j.err, errRefused); {
 		case j.err != nil && !refused:
 			return fmt.Errorf("%s: %w", j.ID, j.err)
-		case j.At > asked && !(refused && force): // else it was somebody else's, begun before
+		case j.At > asked && !(refused && force): // otherwise it is the job of another caller, begun before
 			return nil
 		}
 	}
 }
 
-// described is a job as it started.
+// described returns a job as it started.
 func described(j *job, err error) (Job, error) {
 	if err != nil {
 		return Job{}, err
@@ -121,8 +121,8 @@ func described(j *job, err error) (Job, error) {
 	return j.began, nil
 }
 
-// start starts a job, or returns one of its kind that is running. Each build has an event of its own, so it joins no
-// other.
+// start starts a job, or returns the running job of its kind. A build never joins another one,
+// because each has an event of its own.
 func (e *Engine) start(described Job, do func(context.Context, *job) error) (*job, error) {
 	e.jobs.mu.Lock()
 	defer e.jobs.mu.Unlock()
@@ -155,7 +155,7 @@ func (e *Engine) start(described Job, do func(context.Context, *job) error) (*jo
 	return j, nil
 }
 
-// finish notes how a job ended.
+// finish records how a job ended.
 func (e *Engine) finish(j *job, err error) {
 	e.update(j, func(j *Job) {
 		j.FinishedAt, j.Progress, j.Version = e.opts.Now(), 1, e.Model().Info().Version
@@ -175,8 +175,8 @@ func (e *Engine) finish(j *job, err error) {
 	returnMemory()
 }
 
-// returnMemory gives the memory that a build, a judgement or a start no longer needs back to the operating system, where it is
-// much: a server at rest allocates too little for the collector to do so soon.
+// returnMemory returns memory to the operating system after a build, an evaluation or a start, if it is a lot. An idle
+// server allocates too little for the garbage collector to do so soon.
 func returnMemory() {
 	const much = 256 << 20 // bytes; less is not worth a forced collection
 	var m runtime.MemStats
@@ -186,15 +186,15 @@ func returnMemory() {
 	}
 }
 
-// The parts of a rebuild that judging and the replay are taken to be, for progress.
+// The shares of a rebuild that its phases are assumed to take, for its progress.
 const judgeShare, replayShare, compareShare = 0.3, 0.2, 0.02
 
-// errOvertaken says that the active model is another one than was judged.
+// errOvertaken is the error of an evaluation whose active model was replaced meanwhile.
 var errOvertaken = errors.New("another build was published meanwhile")
 
-// rebuild judges itself, replays the log up to a new build event and activates state and measures, unless it loses. It is
-// judged again where another build came in between: that is what it would replace. By force it is not judged, which takes
-// twice as long as the rebuild itself.
+// rebuild evaluates the new model, replays the log up to a new build event and activates state and measures, unless
+// the new model loses. If another build was published meanwhile, the evaluation is repeated, because that build would
+// be replaced. With force there is no evaluation, which takes twice as long as the rebuild itself.
 func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
 	for {
 		var u *unfinished
@@ -214,19 +214,20 @@ func (e *Engine) rebuild(ctx context.Context, j *job, force bool) error {
 		case errors.Is(err, errOvertaken):
 			continue
 		case !errors.Is(err, errRefused):
-			_ = e.do(e.life.ctx, func(w *writer) { w.notBuilt(j, w.folded, err) }) // one that has ended starts no other
+			_ = e.do(e.life.ctx, func(w *writer) { w.notBuilt(j, w.folded, err) }) // a closed engine starts no other build
 		}
 		return err
 	}
 }
 
-// beginRebuild appends the event of a rebuild, unless it is refused. By force it publishes what was refused, with the reasons.
+// beginRebuild appends the event of a rebuild or of its refusal; it returns a refusal as an error. A forced rebuild
+// after a refusal keeps its gate.
 func (w *writer) beginRebuild(j *job, gate *evaluate.Gate, force bool) (*unfinished, error) {
 	b := w.newBuild()
 	switch {
 	case !force:
 		b.Gate, b.Forced, b.Refused = gate, false, gate.Refuses()
-	case w.refused != nil && !w.tainted: // else it is another history than the one that was refused
+	case w.refused != nil && !w.tainted: // a tainted history is not the one that was refused
 		b.Gate, b.Forced = w.refused.how.Gate, true
 		w.update(j, func(j *Job) { j.Gate = b.Gate })
 	}
@@ -242,7 +243,7 @@ func (w *writer) beginRebuild(j *job, gate *evaluate.Gate, force bool) (*unfinis
 	return w.unfinished(at, b, true), nil
 }
 
-// alone runs f in the writer's goroutine when no build is under way.
+// alone runs f in the writer's goroutine when no build is running.
 func (e *Engine) alone(ctx context.Context, f func(w *writer) error) (failed error) {
 	for {
 		var busy *job
@@ -268,7 +269,7 @@ func (e *Engine) replayFor(ctx context.Context, j *job, upTo, built uint64) (h *
 		h.measures, err = e.measure(ctx, h.state.Freeze(), build{}, 0)
 		return h, err
 	}
-	before, all := replayShare, 1.0 // of the measures
+	before, all := replayShare, 1.0 // bounds of the progress of measuring
 	if j.Kind == "rebuild" {
 		before += judgeShare
 	} else {
@@ -285,7 +286,7 @@ func (e *Engine) replayFor(ctx context.Context, j *job, upTo, built uint64) (h *
 	return h, err
 }
 
-// verify replays the log as far as the running model counts and compares the two.
+// verify replays the log up to the position of the running model and compares the two models.
 func (e *Engine) verify(ctx context.Context, j *job) error {
 	var running *suggest.Model
 	var upTo, built uint64
@@ -326,7 +327,7 @@ func (e *Engine) verify(ctx context.Context, j *job) error {
 	return nil
 }
 
-// progress reports a phase. It never goes back, also where a rebuild begins anew.
+// progress updates the phase and the progress of a job. The progress never decreases, even if a rebuild starts over.
 func (e *Engine) progress(j *job, phase string, done float64) {
 	e.update(j, func(j *Job) { j.Phase, j.Progress = phase, max(j.Progress, done) })
 }
@@ -348,7 +349,7 @@ func (e *Engine) find(id string) *job {
 	return nil
 }
 
-// Jobs returns the jobs that run and the last that ended, the newest first.
+// Jobs returns the running jobs and the last ones that ended, the newest first.
 func (e *Engine) Jobs() []Job {
 	e.jobs.mu.Lock()
 	defer e.jobs.mu.Unlock()
@@ -369,8 +370,8 @@ func (e *Engine) Job(id string) (Job, bool) {
 	return Job{}, false
 }
 
-// WatchJob yields the job as it is and after every change, and closes after the last. A slow reader
-// misses steps in between, never the last one.
+// WatchJob sends the state of a job now and after every change, and closes the channel after the last one. A slow
+// reader misses states in between, but never the last one.
 func (e *Engine) WatchJob(ctx context.Context, id string) (<-chan Job, bool) {
 	e.jobs.mu.Lock()
 	defer e.jobs.mu.Unlock()
@@ -403,7 +404,7 @@ func (e *Engine) WatchJob(ctx context.Context, id string) (<-chan Job, bool) {
 	return states, true
 }
 
-// CancelJob stops a job under way. The model stays as it is.
+// CancelJob cancels a running job. The model stays as it is.
 func (e *Engine) CancelJob(id string) bool {
 	e.jobs.mu.Lock()
 	defer e.jobs.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"waymark/suggest/evaluate"
 )
 
-// judge asks held-out tasks whether a rebuild would lose, as a part of a job that takes a share of its time. The event of
-// the rebuild says what came of it, so a replay has nothing to judge. nil: there is nothing to say, as where the history
-// is too short or the job is forced. built is the event of the active model. A panic is an error.
+// judge evaluates a rebuild against the active model on held-out tasks and takes up the given share of the job's
+// progress. The rebuild event stores the result, so a replay does not evaluate again. The gate is nil if the history
+// is too short or the job is forced. built is the build event of the active model. A panic is returned as an error.
 func (e *Engine) judge(ctx context.Context, j *job, share float64) (gate *evaluate.Gate, built uint64, err error) {
 	if j.Forced {
 		return nil, 0, nil
@@ -24,8 +24,8 @@ func (e *Engine) judge(ctx context.Context, j *job, share float64) (gate *evalua
 	return gate, built, err
 }
 
-// judged compares a rebuild with the active model. Both have the catalog of today. What the active model was judged by, or
-// else what it was built of, is known.
+// judged compares a rebuild with the active model, both with the current catalog. Known are the episodes up to the
+// active build. Judged are those up to the last evaluation or, without one, up to the active build.
 func (e *Engine) judged(ctx context.Context, progress func(string, float64)) (gate *evaluate.Gate, built uint64, err error) {
 	var how build
 	var head uint64
@@ -49,7 +49,7 @@ func (e *Engine) judged(ctx context.Context, progress func(string, float64)) (ga
 			return nil, built, err
 		}
 		ep.Source = treated.Name(ep.Source, ep.Label)
-		ep.Steps = slices.Clone(ep.Steps) // the decoder leaves room for as many more
+		ep.Steps = slices.Clone(ep.Steps) // drops the spare capacity that the decoder leaves
 		t.Episodes = append(t.Episodes, ep.Episode)
 		if ep.seq <= built {
 			t.Known++
@@ -65,9 +65,9 @@ func (e *Engine) judged(ctx context.Context, progress func(string, float64)) (ga
 	return gate, built, err
 }
 
-// A build that starts by itself or at the end of an import is judged as a rebuild is where the log has grown by half since
-// a rebuild was last judged: what a rebuild would refuse must not come in by itself. A server judges the first one as soon
-// as the history is long enough.
+// A build that starts by itself or at the end of an import is evaluated like a rebuild if the log has grown by half
+// since the last evaluation, because a model that a rebuild would refuse must not become active by itself. A server
+// evaluates the first build as soon as the history is long enough.
 const judgedGrowth = 2
 
 func (w *writer) needsEvaluation() bool {
@@ -77,16 +77,16 @@ func (w *writer) needsEvaluation() bool {
 	return w.opts.Serves && w.built.seq > 0 && w.state.Episodes() >= evaluate.LeastTasks
 }
 
-// Judgement is what came of the last rebuild that was judged.
+// Judgement is the result of the last rebuild that was evaluated.
 type Judgement struct {
-	Published bool           `json:"published"` // false: refused, the measures before stay
+	Published bool           `json:"published"` // false: refused, the previous measures stay
 	Forced    bool           `json:"forced,omitempty"`
 	Event     uint64         `json:"event"`              // of the active build, or of the refusal
 	At        time.Time      `json:"judged_at,omitzero"` // of the active build
 	Gate      *evaluate.Gate `json:"gate,omitempty"`     // absent: there was nothing to compare with
 }
 
-// String says the judgement in one line.
+// String returns the judgement in one line.
 func (j *Judgement) String() string {
 	if j == nil {
 		return "no rebuild was judged yet"
@@ -101,10 +101,10 @@ func (j *Judgement) String() string {
 	return fmt.Sprintf("%s: %v; event %d", what, j.Gate, j.Event)
 }
 
-// Judgement says what came of the last rebuild that was judged: nil, if none was.
+// Judgement returns the result of the last rebuild that was evaluated; nil if there was none.
 func (e *Engine) Judgement() *Judgement { return e.seen.Load().judged }
 
-// judgement is [Engine.Judgement] now.
+// judgement computes the current value of [Engine.Judgement].
 func (w *writer) judgement() *Judgement {
 	j := &Judgement{Published: true, Forced: w.how.Forced, Event: w.built.seq, At: w.builtAt, Gate: w.how.Gate}
 	if r := w.refused; r != nil {

@@ -13,26 +13,26 @@ import (
 	"waymark/suggest"
 )
 
-// Performed is a step that was just done, or what became of an episode.
+// Performed is a step that was just executed, or the outcome of an episode.
 type Performed struct {
-	episodic.Place                  // of the call in its episode
-	Step           episodic.Step    // its group is the place's; without a tool: none
+	episodic.Place                  // position of the call in its episode
+	Step           episodic.Step    // its group is taken from the place; without a tool: no step
 	Outcome        episodic.Outcome // of the episode, if known by now
-	Label          string           // whom the source names as its own source
+	Label          string           // the source that the reporter names as its own source
 }
 
-// Perform stores one step of an episode that grows while it is done, and returns when it is durable, with
-// the event from which on a model counts it ([Engine.Wait]). After the last step the model is the one that
-// the whole episode would give. The same step again is no error and changes nothing; another one with its
-// id is refused with [ErrOtherStep].
+// Perform stores one step of an episode in progress and returns when the step is durable. A model that
+// counts event seq counts the step ([Engine.Wait]). After the last step the model is the same as that of the
+// whole episode. To store the same step again is no error and changes nothing; a different step with its id
+// is rejected with [ErrOtherStep].
 //
-// Two events are stored where the episode is not known yet: its beginning, under the key of an episode, and
+// If the episode is not known yet, two events are stored: its beginning, under the key of an episode, and
 // the step, under a key of its own.
 func (e *Engine) Perform(ctx context.Context, source string, p Performed) (seq uint64, err error) {
-	step := episodic.Step{Tool: "none"} // with some step, it is checked as any episode is
+	step := episodic.Step{Tool: "none"} // a placeholder, since only an episode with a step is valid
 	if p.Step.Tool != "" {
 		step = p.Step
-		step.Group, step.DependsOn = p.Group, nil // what it depends on is recorded elsewhere
+		step.Group, step.DependsOn = p.Group, nil // its dependencies are in other events and are not checked here
 	}
 	one, err := e.checked(source, episodic.Episode{ID: p.Episode, Intent: p.Intent, Time: p.Time, Session: p.Session,
 		Source: source, Label: p.Label, Outcome: p.Outcome, Steps: []episodic.Step{step}})
@@ -60,8 +60,8 @@ func (e *Engine) Perform(ctx context.Context, source string, p Performed) (seq u
 	return e.perform(ctx, &episodic.Grown{Episode: head}, []episodic.Performed{done})
 }
 
-// perform stores what was performed in one episode, in one batch. was is what is recorded of the episode, unless the
-// state knows more.
+// perform stores what was performed in one episode, in one batch. was is the recorded episode; it is used if the
+// state does not contain the episode.
 func (e *Engine) perform(ctx context.Context, was *episodic.Grown, done []episodic.Performed) (seq uint64, err error) {
 	a, err := e.append(ctx, false, func(w *writer) ([]entry, error) {
 		g, entries, err := w.opened(was)
@@ -83,7 +83,7 @@ func (e *Engine) perform(ctx context.Context, was *episodic.Grown, done []episod
 	return a.seq, err
 }
 
-// ErrOtherStep is of a step whose id another step of its episode has.
+// ErrOtherStep is the error for a step whose id another step of its episode has.
 var ErrOtherStep = errors.New("another step with this id is already recorded")
 
 func otherStep(p *episodic.Performed) error {
@@ -93,8 +93,9 @@ func otherStep(p *episodic.Performed) error {
 	return fmt.Errorf("step %q of episode %q: %w", p.Step.ID, p.Episode, ErrOtherStep)
 }
 
-// opened is an episode as it will be after what the batch performs before, to add steps to, and the event that opens it
-// where the state does not know its steps: it is new, was recorded whole, or other episodes grew since.
+// opened returns an episode as it will be after the earlier ops of the batch. If the state does not contain its
+// steps, opened also returns the event that opens it: the episode is new, was recorded whole, or the state dropped it
+// because other episodes grew since.
 func (w *writer) opened(was *episodic.Grown) (g *episodic.Grown, entries []entry, err error) {
 	if g = cmp.Or(w.grows[was.ID], w.state.Grown(was.ID)); g != nil {
 		return g.Clone(), nil, nil
@@ -105,7 +106,7 @@ func (w *writer) opened(was *episodic.Grown) (g *episodic.Grown, entries []entry
 	}
 	for i := range v.Steps {
 		s := &v.Steps[i]
-		s.Error, s.Shape = "", "" // nothing is counted of them
+		s.Error, s.Shape = "", "" // they are not counted
 		if w.opts.DropDigests {
 			s.Inputs, s.Outputs = nil, nil
 		}
@@ -117,7 +118,7 @@ func (w *writer) opened(was *episodic.Grown) (g *episodic.Grown, entries []entry
 	return was.Clone(), []entry{{kindOpened, key, payload, v, nil}}, err
 }
 
-// performedEntry is the event of what was performed in an episode, to which it is added.
+// performedEntry returns the event of a step or an outcome, and adds the step to its episode.
 func (w *writer) performedEntry(g *episodic.Grown, done *episodic.Performed) (one entry, err error) {
 	key := fmt.Sprintf("outcome/%s", g.ID)
 	if s := done.Step; s != nil {
@@ -146,10 +147,10 @@ func refused(err error) error {
 	return &suggest.RequestError{Kind: suggest.Invalid, Field: "step", Detail: err.Error()}
 }
 
-// Growing is the episode of a session that grew last and may still grow, and when its last call ended as
-// far as that is known; not ok if there is none. A step of it that nobody has told of yet is not in it.
+// Growing returns the episode of a session that grew last and may still grow, the ids of its steps, and when its last
+// call ended, zero if unknown. ok is false if there is none. Steps that were not reported yet are not included.
 func (e *Engine) Growing(ctx context.Context, source, session string) (p episodic.Place, steps []string, last time.Time, ok bool) {
-	_ = e.do(ctx, func(w *writer) { // an engine that is closed knows of none
+	_ = e.do(ctx, func(w *writer) { // a closed engine has none
 		g := w.state.GrownIn(source, session)
 		if g == nil || len(g.Steps) == 0 {
 			return
@@ -167,10 +168,10 @@ func (e *Engine) Growing(ctx context.Context, source, session string) (p episodi
 	return p, steps, last, ok
 }
 
-// grownEpisodes puts episodes together from the events of a log, by id.
+// grownEpisodes assembles episodes from the events of a log, by id.
 type grownEpisodes map[string]*episodic.Grown
 
-// take adds the value of an event to its episode, which it returns; nil: it is about none.
+// take adds the value of an event to its episode and returns the episode; nil if the event belongs to none.
 func (g grownEpisodes) take(value any) (e *episodic.Grown) {
 	switch v := value.(type) {
 	case *episodic.Episode:

@@ -18,26 +18,26 @@ import (
 	"waymark/suggest/mine"
 )
 
-// Proposals are rows of the workspace's table: what a history suggests is no history. Only an approved
-// one becomes an event, the capability that is put.
+// Proposals are rows of the workspace's table, because they are derived from the history and no part of it. Only an
+// approved one becomes an event: its capability is put.
 const proposalRow = "proposals/"
 
-// MineOptions say what to propose. Zero fields ask for the defaults of package mine.
+// MineOptions set the limits of proposals. Zero fields mean the defaults of package mine.
 type MineOptions struct {
 	Support  int           // fewest tasks
 	Sessions int           // fewest sessions
-	Least    int           // calls
-	Most     int           // calls
+	Least    int           // fewest calls
+	Most     int           // most calls
 	Limit    int           // most proposals that wait, default 100
 	Rubric   *score.Rubric // default [mine.Bundled]
 }
 
-// mostProposals is how many wait at a time: more than anybody reads.
+// mostProposals is how many wait at a time by default: more than a person reads.
 const mostProposals = 100
 
-// Mine starts a job that looks for capabilities in the history and proposes them. Those that waited before
-// and are found no more are dropped; those that were approved or rejected stay as they were decided. A
-// job of this kind under way is returned.
+// Mine starts a job that looks for capabilities in the history and proposes them. Undecided proposals
+// that are not found again are deleted; approved and rejected ones stay as they are. If a job of this
+// kind is running, Mine returns it.
 func (e *Engine) Mine(ctx context.Context, o MineOptions) (Job, error) {
 	if o.Rubric != nil {
 		if err := mine.CheckRubric(o.Rubric); err != nil {
@@ -50,7 +50,7 @@ func (e *Engine) Mine(ctx context.Context, o MineOptions) (Job, error) {
 func (e *Engine) mine(ctx context.Context, j *job, o MineOptions) error {
 	e.progress(j, "mine", 0)
 	forgets := e.forgets.Load()
-	if err := e.Wait(ctx, e.Counted()); err != nil { // for what was acknowledged before
+	if err := e.Wait(ctx, e.Counted()); err != nil { // the model counts everything acknowledged before
 		return err
 	}
 	m := e.Model()
@@ -87,7 +87,7 @@ func (e *Engine) mine(ctx context.Context, j *job, o MineOptions) error {
 	return nil
 }
 
-// keepProposals puts new proposals in the place of those that wait.
+// keepProposals replaces the undecided proposals by new ones and returns how many it stored.
 func (e *Engine) keepProposals(ctx context.Context, found []mine.Proposal) (kept int, err error) {
 	stored, err := e.Proposals(ctx, "")
 	if err != nil {
@@ -131,7 +131,7 @@ func (e *Engine) putProposal(ctx context.Context, p mine.Proposal) error {
 	return e.table.Apply(ctx, row)
 }
 
-// Proposals lists the proposals in a state, or all: those that wait by rank, then the decided ones by id.
+// Proposals lists the proposals in a state, "" for all: the undecided ones by rank, then the decided ones by id.
 func (e *Engine) Proposals(ctx context.Context, state mine.State) ([]mine.Proposal, error) {
 	all := []mine.Proposal{}
 	for row, err := range e.table.List(ctx, proposalRow) {
@@ -152,7 +152,7 @@ func (e *Engine) Proposals(ctx context.Context, state mine.State) ([]mine.Propos
 	return all, nil
 }
 
-// Proposal is one proposal, whatever was decided about it.
+// Proposal returns one proposal in any state.
 func (e *Engine) Proposal(ctx context.Context, id string) (p mine.Proposal, err error) {
 	value, _, err := e.table.Get(ctx, proposalRow+id)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -167,9 +167,9 @@ func (e *Engine) Proposal(ctx context.Context, id string) (p mine.Proposal, err 
 	return p, nil
 }
 
-// Approve publishes a proposal: its capability is put into the catalog, as edit changes it. One that is approved already
-// is put again as it was approved; one that was rejected may be approved after all. The capability of a caller who is not
-// trusted waits in the quarantine. seq is its event.
+// Approve approves a proposal: its capability, as edit changes it, is put into the catalog. If the proposal is
+// approved already, its capability is put again; a rejected one may still be approved. The capability of a caller who
+// is not trusted is quarantined. seq is the event of the capability.
 func (e *Engine) Approve(ctx context.Context, id string, edit func(*catalog.Capability), by Trust) (p mine.Proposal, seq uint64, err error) {
 	e.proposing.Lock()
 	defer e.proposing.Unlock()
@@ -200,8 +200,8 @@ func (e *Engine) Approve(ctx context.Context, id string, edit func(*catalog.Capa
 	return done, r.Seq, nil
 }
 
-// Reject turns a proposal down: the same calls in the same order are not proposed again. What is approved
-// stays so; to take it back, remove its capability.
+// Reject rejects a proposal: the same calls in the same order are not proposed again. An approved proposal cannot be
+// rejected; remove its capability instead.
 func (e *Engine) Reject(ctx context.Context, id, reason string) (p mine.Proposal, err error) {
 	e.proposing.Lock()
 	defer e.proposing.Unlock()
@@ -215,8 +215,8 @@ func (e *Engine) Reject(ctx context.Context, id, reason string) (p mine.Proposal
 	return p, e.putProposal(ctx, p)
 }
 
-// dropProposals removes what waits and, of what was decided, what comes from episodes: some of them are
-// to be forgotten.
+// dropProposals deletes the undecided proposals, and from the decided ones the data that comes from episodes,
+// because some episodes are forgotten.
 func (e *Engine) dropProposals(ctx context.Context) error {
 	e.proposing.Lock()
 	defer e.proposing.Unlock()

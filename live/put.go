@@ -13,14 +13,14 @@ import (
 	"waymark/storage"
 )
 
-// PutTools adds tools to the catalog or replaces them; what is already there is left alone. An [Approver] vouches for
-// them: what the checks find is reported, and what was quarantined under these ids is released.
+// PutTools adds tools to the catalog or replaces them; unchanged tools are skipped. Tools of an [Approver] are
+// trusted: the checks report findings but quarantine nothing, and a quarantine of these ids ends.
 func (e *Engine) PutTools(ctx context.Context, tools []catalog.Tool, by Trust) (PutResult, error) {
 	return e.putTools(ctx, tools, by, nil)
 }
 
-// PutToolsWith is [Engine.PutTools] by an [Approver] that also sets a row for each tool, in one transaction with the event of the tool
-// where one is stored.
+// PutToolsWith is [Engine.PutTools] by an [Approver] that also sets a row for each tool. If an event of the tool is
+// stored, its row is set in the same transaction.
 func (e *Engine) PutToolsWith(ctx context.Context, tools []catalog.Tool, rows map[string]storage.Change) (PutResult, error) {
 	for _, c := range rows {
 		if err := fits(c); err != nil {
@@ -62,10 +62,10 @@ type candidate struct {
 	line    int
 	value   any // the tool or capability in the form in which it is stored
 	payload []byte
-	entry   *catalog.Entry // as the checks see it: its texts as they were sent
+	entry   *catalog.Entry // input of the checks, with the texts as they were sent
 }
 
-// tool is a tool as a candidate, or why it cannot be one.
+// tool returns a tool as a candidate, or an error if it cannot be stored.
 func (w *writer) tool(t catalog.Tool) (candidate, error) {
 	c := candidate{kind: kindTool, noun: catalog.KindTool, value: &t, entry: catalog.EntryOfTool(&t)}
 	err := t.Normalise()
@@ -82,7 +82,7 @@ func (w *writer) tool(t catalog.Tool) (candidate, error) {
 	return c, nil
 }
 
-// capability is a capability as a candidate, with the ids of its tools resolved, or why it cannot be one.
+// capability returns a capability as a candidate with resolved ids of its tools, or an error if it cannot be stored.
 func (w *writer) capability(p catalog.Capability) (candidate, error) {
 	c := candidate{kind: kindCapability, noun: catalog.KindCapability, value: &p, entry: catalog.EntryOfCapability(&p)}
 	err := p.Normalise()
@@ -110,7 +110,7 @@ func (w *writer) capability(p catalog.Capability) (candidate, error) {
 	return c, nil
 }
 
-// entryOf is the tool or capability that the catalog has under an id.
+// entryOf returns the tool or capability with an id from the catalog.
 func (w *writer) entryOf(kind catalog.Kind, id string) (v any, found bool) {
 	if kind == catalog.KindTool {
 		return w.state.Tool(id)
@@ -121,7 +121,7 @@ func (w *writer) entryOf(kind catalog.Kind, id string) (v any, found bool) {
 // rowsOf returns the rows that are set in one transaction with the event of an entry; nil: none.
 type rowsOf func(id string) []storage.Change
 
-// put appends the n entries of a catalog that are new or changed.
+// put appends those of n catalog entries that are new or changed.
 func (e *Engine) put(ctx context.Context, n int, nth func(*writer, int) (candidate, error), by Trust, rows rowsOf) (PutResult, error) {
 	var r PutResult
 	var added []bool
@@ -160,8 +160,8 @@ func (r *PutResult) reject(line int, id string, why error) {
 	r.Rejected = append(r.Rejected, Rejection{Line: line, ID: id, Error: why.Error()})
 }
 
-// candidates are the entries of a request that are valid, each id once: of two with other content the first counts and
-// the other is refused. All of them are known to the checks before the first is checked.
+// candidates returns the valid entries of a request, each id once: of two with different content the first counts and
+// the other one is rejected. All of them are added to the checks before the first one is checked.
 func (w *writer) candidates(n int, nth func(*writer, int) (candidate, error), r *PutResult) (all []candidate) {
 	seen := map[string]candidate{}
 	for i := range n {
@@ -191,7 +191,8 @@ func (w *writer) candidates(n int, nth func(*writer, int) (candidate, error), r 
 	return all
 }
 
-// toPut is the event that stores a candidate; nil: it is stored already. known: there is an entry with this id.
+// toPut returns the event that stores a candidate, or nil if the catalog has it already.
+// known: the catalog has the id.
 func (w *writer) toPut(c *candidate, by Trust, r *PutResult) (put *entry, known bool, err error) {
 	var was []byte
 	now, known := w.entryOf(c.noun, c.id)
@@ -234,7 +235,7 @@ func (w *writer) toPut(c *candidate, by Trust, r *PutResult) (put *entry, known 
 	return &entry{c.kind, "", c.payload, c.value, rows}, known, nil
 }
 
-// changedParts names the parts of a tool's contract that are others than before; none if it is new.
+// changedParts returns the parts of a tool's contract that differ from the encoded tool was; none if the tool is new.
 func changedParts(was []byte, t *catalog.Tool) (parts []string) {
 	if len(was) == 0 {
 		return nil
@@ -261,8 +262,9 @@ func changedParts(was []byte, t *catalog.Tool) (parts []string) {
 	return parts
 }
 
-// Remove takes an entry out of the catalog; false if it is not in it. After an [Approver] what comes under this id is new;
-// after others it is held against what was approved, and what was quarantined is so again.
+// Remove removes an entry from the catalog; it returns false if the catalog does not have it. After a removal by an
+// [Approver], a later entry with this id is new. After a removal by others, a later tool is compared with the approved
+// one, and an entry that was quarantined is quarantined again.
 func (e *Engine) Remove(ctx context.Context, kind catalog.Kind, id string, by Trust) (bool, error) {
 	a, err := e.append(ctx, true, func(w *writer) ([]entry, error) {
 		v, found := w.entryOf(kind, id)
@@ -277,7 +279,7 @@ func (e *Engine) Remove(ctx context.Context, kind catalog.Kind, id string, by Tr
 		}
 		row, known := w.quarantine.row(id)
 		if held := known && !row.Removed; err == nil && by < Approver && (held || kind == catalog.KindTool) {
-			if !held { // before it is gone
+			if !held { // keep the approved tool for a comparison
 				row = Quarantined{ID: id, Kind: catalog.KindTool, Since: e.opts.Now().UTC()}
 				row.Was, err = encode(kindTool, v)
 			}

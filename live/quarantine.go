@@ -17,44 +17,45 @@ import (
 	"waymark/suggest"
 )
 
-// Trust is how far a caller is trusted who puts entries into the catalog. An entry that waits is quarantined.
+// Trust is the level of trust in a caller that puts entries into the catalog. It decides
+// which entries are quarantined.
 type Trust uint8
 
 const (
-	Untrusted Trust = iota // waits: an entry that is new, a capability that changed, and what waits for Checked
-	Checked                // waits: an entry that the checks flag, a tool whose contract changed
-	Approver               // nothing waits
+	Untrusted Trust = iota // quarantined: a new entry, a capability that changed, and the entries that Checked quarantines
+	Checked                // quarantined: an entry that the checks flag, a tool whose contract changed
+	Approver               // nothing is quarantined
 )
 
-// Quarantined is an entry of the catalog that its author is not trusted with: see [Trust]. It is stored, but neither
+// Quarantined is an entry of the catalog whose author is not trusted enough, see [Trust]. It is stored, but neither
 // suggested nor shown until it is approved.
 type Quarantined struct {
 	ID          string       `json:"id"`
 	Kind        catalog.Kind `json:"kind"`
 	Server      string       `json:"server,omitempty"`
 	Flags       []string     `json:"flags"`       // what the checks found
-	Changed     []string     `json:"changed"`     // parts of the contract that are others than before
-	Description string       `json:"description"` // cleaned and cut: data, never to be followed
-	Fingerprint string       `json:"fingerprint"` // of what waits
+	Changed     []string     `json:"changed"`     // parts of the contract that differ from the approved one
+	Description string       `json:"description"` // cleaned and cut: data, never instructions to follow
+	Fingerprint string       `json:"fingerprint"` // of the quarantined content
 	Since       time.Time    `json:"since"`
 
-	// What comes under this id is held against Was, the tool as it was approved; without one it waits. Removed: somebody
-	// without the right to approve took it out of the catalog since.
+	// Was is the tool as it was approved, with which later content under this id is compared; without it later content is
+	// quarantined. Removed: a caller without the right to approve removed the entry from the catalog since.
 	Was     []byte `json:"was,omitempty"`
 	Removed bool   `json:"removed,omitempty"`
 }
 
-// Approved is the tool as it was approved, if it was.
+// Approved returns the tool as it was approved; false if it never was.
 func (q *Quarantined) Approved() (*catalog.Tool, bool) {
-	_, v, _ := decode(q.Was) // what cannot be read was not approved
+	_, v, _ := decode(q.Was) // an unreadable tool counts as not approved
 	t, ok := v.(*catalog.Tool)
 	return t, ok
 }
 
-// Detail says in a sentence why the entry is quarantined.
+// Detail returns the reasons for the quarantine in one sentence.
 func (q *Quarantined) Detail() string { return strings.Join(reasons(q.Flags, q.Changed), "; ") }
 
-// reasons are those for a quarantine. Without flags or changes the entry is new.
+// reasons returns the reasons for a quarantine. An entry without flags and changes is new.
 func reasons(flags, changed []string) []string {
 	if len(changed) > 0 {
 		return append([]string{"its contract changed: " + strings.Join(changed, ", ")}, flags...)
@@ -65,7 +66,7 @@ func reasons(flags, changed []string) []string {
 	return flags
 }
 
-// Flagged is what the checks found about an entry that was stored.
+// Flagged lists the findings of the checks for an entry that was stored.
 type Flagged struct {
 	ID          string   `json:"id"`
 	Flags       []string `json:"flags"`
@@ -80,20 +81,21 @@ var (
 	ErrChangedAgain   = errors.New("it changed again since it was looked at")
 )
 
-// quarantine is what waits for approval, in memory and in the table. The writer alone changes it.
+// quarantine holds the entries that wait for approval, in memory and in the table. In this process
+// only the writer changes entries.
 type quarantine struct {
-	table storage.Table // other processes may change the rows, too
+	table storage.Table // other processes may change the rows too
 
 	mu      sync.Mutex
 	rows    map[string]Quarantined
-	changes int                 // of rows
-	base    *suggest.Exclusions // what is withheld besides, and both together
+	changes int                 // number of changes of rows
+	base    *suggest.Exclusions // the other exclusions; both adds the quarantined and banned entries
 	both    *suggest.Exclusions
-	bans    map[string]suggest.Exclusion // rules of the operator
+	bans    map[string]suggest.Exclusion // by rules of the operator
 	valid   bool
 }
 
-// load reads the rows, also those that other processes changed, and again where one was changed here meanwhile.
+// load reads all rows, including changes of other processes. It repeats that if this process changed a row meanwhile.
 func (q *quarantine) load(ctx context.Context) error {
 	for {
 		q.mu.Lock()
@@ -119,7 +121,7 @@ func (q *quarantine) load(ctx context.Context) error {
 	}
 }
 
-// sync takes in what other processes noted, for a decision about one of the rows.
+// sync reads the changes of other processes before a decision about a row.
 func (q *quarantine) sync(ctx context.Context) error {
 	if !q.table.Shared() {
 		return nil
@@ -134,7 +136,7 @@ func readQuarantined(id string, value []byte) (row Quarantined) {
 	return row
 }
 
-// stored takes in rows that this process wrote, those of the quarantine among them.
+// stored applies rows that this process wrote. It ignores rows that do not belong to the quarantine.
 func (q *quarantine) stored(rows []storage.Change) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -152,7 +154,7 @@ func (q *quarantine) stored(rows []storage.Change) {
 	}
 }
 
-// change is the row with which the event of an entry is stored.
+// change returns the row that is stored with the event of the entry.
 func (row *Quarantined) change() ([]storage.Change, error) {
 	text, err := json.Marshal(row)
 	c := storage.Change{Key: quarantineRow + row.ID, Value: text}
@@ -162,7 +164,7 @@ func (row *Quarantined) change() ([]storage.Change, error) {
 	return []storage.Change{c}, nil
 }
 
-// vouched is the row with which the quarantine of an entry ends, if it waits.
+// vouched returns the change that ends the quarantine of an entry, if there is a row.
 func (w *writer) vouched(id string) []storage.Change {
 	if _, known := w.quarantine.row(id); !known {
 		return nil
@@ -170,7 +172,7 @@ func (w *writer) vouched(id string) []storage.Change {
 	return []storage.Change{{Key: quarantineRow + id}}
 }
 
-// row is what is known of an id, in the catalog or removed.
+// row returns the row of an id, whose entry may be in the catalog or removed.
 func (q *quarantine) row(id string) (Quarantined, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -178,11 +180,11 @@ func (q *quarantine) row(id string) (Quarantined, bool) {
 	return row, ok
 }
 
-// maxRemoved is how many entries are remembered that somebody without the right to approve took out of the catalog: more
-// than a catalog has. To forget one for another would let its id come back as anything, so that one more is refused.
+// maxRemoved is the maximum number of remembered removals by callers without the right to approve: more than a catalog
+// has. Dropping one to remember another would allow any content under its id, so one more removal is rejected.
 const maxRemoved = 10_000
 
-// roomFor refuses to remember the removal of one more entry than [maxRemoved].
+// roomFor returns an error if one more removal would exceed [maxRemoved].
 func (q *quarantine) roomFor(id string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -198,14 +200,14 @@ func (q *quarantine) roomFor(id string) error {
 	return &suggest.RequestError{Kind: suggest.Invalid, Detail: fmt.Sprintf("the limit of %d remembered removals is reached; a key that may approve can remove this entry", n)}
 }
 
-// ban replaces what rules of the operator withhold.
+// ban replaces the exclusions by rules of the operator.
 func (q *quarantine) ban(ids map[string]suggest.Exclusion) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.bans, q.valid = ids, false
 }
 
-// with is what is withheld besides, what is quarantined and what is banned.
+// with returns base together with the quarantined and the banned entries.
 func (q *quarantine) with(base *suggest.Exclusions) *suggest.Exclusions {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -221,7 +223,7 @@ func (q *quarantine) with(base *suggest.Exclusions) *suggest.Exclusions {
 	return q.both
 }
 
-// Quarantined lists what waits for approval, by id.
+// Quarantined lists the entries that wait for approval, by id.
 func (e *Engine) Quarantined() []Quarantined {
 	e.quarantine.mu.Lock()
 	defer e.quarantine.mu.Unlock()
@@ -234,8 +236,8 @@ func (e *Engine) Quarantined() []Quarantined {
 	return all
 }
 
-// Release ends the quarantine of an entry; with a fingerprint only of the entry as it was looked at. What others put
-// there meanwhile stays.
+// Release ends the quarantine of an entry. With a fingerprint it does so only if the quarantined content has that
+// fingerprint, so content that others put meanwhile stays quarantined.
 func (e *Engine) Release(ctx context.Context, id, fingerprint string) (err error) {
 	failed := e.do(ctx, func(w *writer) {
 		value, version, failed := w.table.Get(w.life.ctx, quarantineRow+id)
@@ -260,10 +262,10 @@ func (e *Engine) Release(ctx context.Context, id, fingerprint string) (err error
 	return nil
 }
 
-// Withheld says why an id is neither suggested nor shown at the moment.
+// Withheld returns the reason why an id is neither suggested nor shown at the moment.
 func (e *Engine) Withheld(id string) (suggest.Exclusion, bool) { return e.withheld().Of(id) }
 
-// known is what the checks compare entries with. It lives in the writer, from the first entry put on.
+// knownEntries returns the entries that the checks compare with. The writer collects them when the first entry is put.
 func (w *writer) knownEntries() *catalog.Inspector {
 	if w.known == nil {
 		w.known = catalog.NewInspector()
@@ -279,9 +281,9 @@ func (w *writer) knownEntries() *catalog.Inspector {
 	return w.known
 }
 
-// review decides what becomes of an entry that is new or changed: an error refuses it. next is its row should it be
-// quarantined, which rows then have, with the event that stores it. A capability has no contract to compare with, so every
-// change of one is as good as new.
+// review decides whether an entry that is new or changed is stored, quarantined, or rejected with an error. next is
+// its quarantine row. If the entry is quarantined, rows contains that row, to be stored with the event. A capability
+// has no contract to compare with, so every changed capability counts as new.
 func (w *writer) review(c *candidate, next Quarantined, by Trust) (_ *Flagged, rows []storage.Change, err error) {
 	held := by == Untrusted && len(next.Was) == 0 || by < Approver && len(next.Changed) > 0
 	known := w.knownEntries()
@@ -299,7 +301,7 @@ func (w *writer) review(c *candidate, next Quarantined, by Trust) (_ *Flagged, r
 		next.Flags = append(next.Flags, f.Detail)
 	}
 	before, ok := w.quarantine.row(c.id)
-	if ok && before.Was == nil && by < Approver { // it waits, or did when it was removed
+	if ok && before.Was == nil && by < Approver { // it is quarantined, or was when it was removed
 		held = true
 		if len(next.Flags)+len(next.Changed) == 0 {
 			next.Flags, next.Changed = slices.Clone(before.Flags), before.Changed
@@ -313,7 +315,7 @@ func (w *writer) review(c *candidate, next Quarantined, by Trust) (_ *Flagged, r
 		if rows, err = next.change(); err != nil {
 			return nil, nil, err
 		}
-	case by == Approver, ok && !before.Removed: // it is as it was approved again
+	case by == Approver, ok && !before.Removed: // it equals the approved tool again
 		rows = w.vouched(c.id)
 	}
 	if len(flag.Flags) == 0 {

@@ -12,9 +12,8 @@ import (
 	"waymark/storage"
 )
 
-// Record stores episodes and returns when they are durable. What becomes of each is decided by [outcomes]. The source
-// is the reporter; the source that an episode itself names is kept as its label. Without a valid episode nothing is
-// written.
+// Record stores episodes and returns when they are durable. [outcomes] decides the outcome of each. source is the
+// reporter; the source that an episode itself names is kept as its label. If no episode is valid, nothing is written.
 func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.Episode) (RecordResult, error) {
 	r := RecordResult{Rejected: []Rejection{}}
 	valid := make([]report, 0, len(episodes))
@@ -43,7 +42,7 @@ func (r *RecordResult) reject(of report, why error, conflict bool) {
 	r.Rejected = append(r.Rejected, Rejection{Line: of.line, ID: of.ep.ID, Error: why.Error(), Conflict: conflict})
 }
 
-// outcome is what becomes of a valid episode.
+// outcome is the result for a valid episode.
 type outcome uint8
 
 const (
@@ -53,17 +52,17 @@ const (
 	conflict                 // refused
 )
 
-// standing compares a reported episode with the episode that the log has under its id.
+// standing is the comparison of a reported episode with the episode that the log has under its id.
 type standing struct {
 	status   storage.Status // of the attempt to append it
-	erased   bool           // what was recorded was erased
+	erased   bool           // the recorded episode was erased
 	differs  string         // the first contradiction; empty: none
-	growable bool           // of a session and from the source that recorded it, with steps known by their order alone
+	growable bool           // both have a session and the same source, and their steps are identified only by their order
 	more     bool           // it has steps or an outcome that are not recorded
 }
 
-// outcomes decide by the first row that applies. All ways in that record whole episodes follow them; single steps are
-// recorded by [Engine.Perform].
+// outcomes is a decision table: the first row that applies decides. All paths that record whole episodes use it;
+// single steps are recorded by [Engine.Perform].
 var outcomes = []struct {
 	name    string
 	applies func(s *standing) bool
@@ -87,7 +86,7 @@ func (s *standing) outcome() outcome {
 	return conflict
 }
 
-// count notes an outcome that needs no reason.
+// count counts an outcome other than a conflict, which needs a reason.
 func (r *RecordResult) count(o outcome) {
 	switch o {
 	case taken, grown:
@@ -97,8 +96,8 @@ func (r *RecordResult) count(o outcome) {
 	}
 }
 
-// checked is an episode that a source reports in the form in which it is stored, without what is not kept. An error
-// says what is wrong with it.
+// checked returns a reported episode in the form in which it is stored, without the data that is not kept. The error
+// describes why the episode is invalid.
 func (e *Engine) checked(source string, ep episodic.Episode) (*episodic.Episode, error) {
 	ep.Steps = slices.Clone(ep.Steps)
 	if ep.Label == "" && ep.Source != source {
@@ -174,7 +173,7 @@ type Item struct {
 	Episode    *episodic.Episode
 }
 
-// renameSteps puts the tools in place that aliases stand for.
+// renameSteps replaces aliases in the steps of an episode by their tools.
 func renameSteps(ep *episodic.Episode, aliases catalog.Aliases) {
 	if aliases.None() {
 		return
@@ -223,8 +222,8 @@ type recorded struct {
 	seq uint64
 }
 
-// episodesUpTo yields the episodes up to an event in the order in which they were recorded, with the names that tools have
-// now. One that grew comes where its last step is. An error is the last thing that it yields.
+// episodesUpTo yields the episodes up to an event in the order in which they were recorded, with the current ids of
+// tools. An episode that grew is yielded at the position of its last step. An error ends the iteration.
 func (e *Engine) episodesUpTo(ctx context.Context, upTo uint64) iter.Seq2[*recorded, error] {
 	aliases := aliases(e.Rules())
 	return func(yield func(*recorded, error) bool) {
@@ -246,7 +245,7 @@ func (e *Engine) episodesUpTo(ctx context.Context, upTo uint64) iter.Seq2[*recor
 				return
 			}
 			g := grows.take(ev.value)
-			if g == nil || last[g.ID] > ev.seq { // more is appended later, or came since the first look
+			if g == nil || last[g.ID] > ev.seq { // a later event adds to the episode
 				continue
 			}
 			delete(grows, g.ID)

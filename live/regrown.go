@@ -15,19 +15,19 @@ import (
 	"waymark/suggest/history"
 )
 
-// A transcript is imported while its session goes on, and again later. The second reading of an episode may hold steps
-// that the first did not: see [outcomes]. An episode can only grow under the source that recorded it, and only if its
-// steps have no ids of their own: a reporter that names its steps names a state.
+// A transcript may be imported while its session goes on, and again later. The second import of an episode may contain
+// steps that the first did not; see [outcomes]. An episode can grow only under the source that recorded it, and only
+// if its steps have no ids of their own: a source that names its steps reports a final state.
 
 // recordedBefore is an episode whose id is recorded with other content.
 type recordedBefore struct {
 	report
 	seq uint64          // the event under its id
-	was *episodic.Grown // as it is recorded; nil: erased
+	was *episodic.Grown // the recorded episode; nil: erased
 }
 
-// compare decides about episodes whose ids are recorded with other content. Of several with one id each is compared with
-// what the one before leaves.
+// compare decides about episodes whose ids are recorded with other content. If several have one id, each is compared
+// with the result of the one before.
 func (e *Engine) compare(ctx context.Context, known []recordedBefore, r *RecordResult) error {
 	if err := e.readRecorded(ctx, known); err != nil {
 		return fmt.Errorf("read the log of workspace %q: %w", e.name, err)
@@ -60,15 +60,15 @@ func (e *Engine) compare(ctx context.Context, known []recordedBefore, r *RecordR
 	return nil
 }
 
-// standingOf compares an episode with what is recorded under its id. The report that hooks or traces made call by call
-// during the session stands: its transcript adds nothing.
+// standingOf compares an episode with the one recorded under its id. An episode that hooks or traces reported call by
+// call during the session takes precedence: its transcript adds nothing.
 func standingOf(state *history.State, k *recordedBefore) standing {
 	s := standing{status: storage.Conflict, erased: k.was == nil}
 	if s.erased || reportedLive(k.was.Source) && strings.HasPrefix(k.ep.Source, "import:") {
 		return s
 	}
 	was := &k.was.Episode
-	s.differs = difference(state, redacted(was), redacted(k.ep)) // either may be of a time when secrets were kept
+	s.differs = difference(state, redacted(was), redacted(k.ep)) // either may be from a time when secrets were stored
 	s.growable = was.Session != "" && k.ep.Session != "" && was.Source == k.ep.Source && unnamed(was) && unnamed(k.ep)
 	s.more = len(k.ep.Steps) > len(was.Steps) || k.ep.Outcome.Known() && was.Outcome != k.ep.Outcome
 	return s
@@ -78,7 +78,7 @@ func reportedLive(source string) bool {
 	return strings.HasPrefix(source, "hook:") || strings.HasPrefix(source, "otel:")
 }
 
-// conflict is the reason why an episode is refused.
+// conflict returns the reason why an episode is rejected.
 func (k *recordedBefore) conflict(s *standing) error {
 	if s.erased {
 		return fmt.Errorf("episode %q was erased and is not recorded again", k.ep.ID)
@@ -90,7 +90,8 @@ func (k *recordedBefore) conflict(s *standing) error {
 	return fmt.Errorf("an episode with this id and other content is already recorded: episode %q: %s", k.ep.ID, differs)
 }
 
-// unnamed reports whether the steps of an episode have no ids but their numbers: only their order is known.
+// unnamed reports whether the step ids of an episode are only numbers, without
+// dependencies: only their order is known.
 func unnamed(ep *episodic.Episode) bool {
 	for i := range ep.Steps {
 		if ep.Steps[i].ID != strconv.Itoa(i+1) || ep.Steps[i].DependsOn != nil {
@@ -100,8 +101,8 @@ func unnamed(ep *episodic.Episode) bool {
 	return true
 }
 
-// difference names the first thing in which two states of one episode contradict each other; empty if one
-// may be a later state of the other. What one of them does not say contradicts nothing.
+// difference describes the first contradiction between two states of one episode; empty if one may be a later state of
+// the other. A missing value contradicts nothing.
 func difference(state *history.State, was, is *episodic.Episode) string {
 	switch {
 	case was.Intent != "" && is.Intent != "" && was.Intent != is.Intent:
@@ -133,7 +134,7 @@ func difference(state *history.State, was, is *episodic.Episode) string {
 	return ""
 }
 
-// known is an outcome, empty if it is not known.
+// known returns an outcome, or the empty string if it is unknown.
 func known(o episodic.Outcome) string {
 	if o.Known() {
 		return string(o)
@@ -141,7 +142,7 @@ func known(o episodic.Outcome) string {
 	return ""
 }
 
-// readRecorded fills in what is recorded of episodes, from the log.
+// readRecorded sets was of each episode from the log.
 func (e *Engine) readRecorded(ctx context.Context, known []recordedBefore) error {
 	grows, at, first := grownEpisodes{}, map[uint64]bool{}, known[0].seq
 	for _, k := range known {

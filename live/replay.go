@@ -28,27 +28,27 @@ type foldedLog struct {
 	head     storage.Head // the last event seen
 	rules    []Rule       // in effect, by id; never changed in place
 	matter   place        // the last event that a model counts
-	built    place        // the build event the measures come from
-	how      build        // and how they were built
+	built    place        // the build event of the measures
+	how      build        // the options of that build
 	measures *suggest.Measures
-	builtAt  time.Time   // when they became active; it is in no log, which would give no two workspaces the same model
-	refused  *refusal    // of a rebuild since built; nil: none
-	folded   extent      // so far
-	counted  extent      // by the measures
-	tainted  bool        // something is counted that was forgotten since, or otherwise than rules about sources say now
-	treated  uint64      // requests to forget and rules about sources up to this event are followed
-	shot     snapshot    // of the build; without an image if there is no need
-	ahead    *unfinished // the last build event after it that this process did not measure; nil: none
+	builtAt  time.Time   // when they became active; not in the log, or no two workspaces would have the same model
+	refused  *refusal    // the last refused rebuild since built; nil: none
+	folded   extent      // everything folded so far
+	counted  extent      // what the measures count
+	tainted  bool        // the state counts something forgotten since, or does not follow the rules about sources
+	treated  uint64      // forget requests and rules about sources up to this event are applied
+	shot     snapshot    // of the build; without an image if no snapshot has to be written
+	ahead    *unfinished // the last build event after built that this process has not measured; nil: none
 }
 
-// extent counts what was folded, from any beginning: two of one history are compared.
+// extent counts the folded events from any start. It is used to compare two extents of one history.
 type extent struct {
 	events  int // that matter
-	changes int // of the catalog, in more than tools that were put
-	texts   int // tools put or met for the first time: they are searched without a build
+	changes int // capabilities, removals, counted rules, forget requests and new vectors: one makes a build due
+	texts   int // tools put or seen for the first time: search finds them without a build
 }
 
-// since is how many events matter since the measures.
+// since returns the number of events that matter and came after the measures.
 func (h *foldedLog) since() int { return h.folded.events - h.counted.events }
 
 // refusal is a rebuild that was not published.
@@ -57,15 +57,15 @@ type refusal struct {
 	how build
 }
 
-// unfinished is a build event and what was counted up to it. Without counts the log is replayed.
+// unfinished is a build event that is not measured yet, and the counts up to it. Without counts the log is replayed.
 type unfinished struct {
 	snapshot
 	counts *history.Counts
 	folded extent
 }
 
-// unfinished is a build as of its event, which was just counted; without image and counts where it is to be replayed, and
-// where the state counts something forgotten.
+// unfinished returns a build whose event was just folded. It has no image and no counts if the build is to be
+// replayed, or if the state is tainted.
 func (h *foldedLog) unfinished(at place, how build, replayed bool) *unfinished {
 	u := &unfinished{snapshot: snapshot{rules: h.rules, matter: h.matter, built: at, how: how}, folded: h.folded}
 	if !replayed && !h.tainted {
@@ -74,14 +74,14 @@ func (h *foldedLog) unfinished(at place, how build, replayed bool) *unfinished {
 	return u
 }
 
-// model is the history as readers see it.
+// model returns the model of the folded log and its measures.
 func (h *foldedLog) model() (*suggest.Model, error) {
 	return suggest.NewModel(h.state.Freeze(), h.measures, suggest.Stamp{
 		Version: h.version(), Seq: max(h.matter.seq, h.built.seq), BuiltAt: h.builtAt,
 	})
 }
 
-// version names the model of a history: what was counted, and what was measured where and how.
+// version returns the name of the model: a hash of the last counted event, the position of the build, and its options.
 func (h *foldedLog) version() string {
 	w := sha256.New()
 	w.Write(h.matter.chain[:])
@@ -126,16 +126,16 @@ func (h *foldedLog) count(e decodedEvent) {
 	}
 }
 
-// outline is what a first look at a log finds.
+// outline is the result of a first pass over a log.
 type outline struct {
 	head      uint64
 	built     uint64  // the last build event
-	forgotten bool    // something was, and its payload erased in the transaction of the request
+	forgotten bool    // there is a forget request; its transaction has erased the payloads
 	treated   []ruled // rules about sources, in order
 }
 
-// look reads the log after an event without folding: builds and rules about sources must be known before the events
-// they concern are counted. upTo 0 means the head.
+// look reads the log after an event without folding it, because builds and rules about sources must be known before
+// the events they concern are counted. upTo 0 means the head.
 func look(ctx context.Context, log reader, after, upTo uint64) (outline, error) {
 	o := outline{head: after}
 	for e, err := range decoded(ctx, log, after, cmp.Or(upTo, math.MaxUint64), ofKind(kindBuild, kindRule, kindForgotten)) {
@@ -165,11 +165,11 @@ type measurer func(ctx context.Context, c *history.Counts, b build, at uint64) (
 // lastBuild stands for the last build event of a log.
 const lastBuild = math.MaxUint64
 
-// replay folds a log up to an event (0: its head) and measures at the given build event (0: at none,
-// where nothing was counted yet). The result depends on nothing else.
+// replay folds a log up to an event (0: its head) and computes the measures at the given build event (0: the measures
+// of an empty history). The result depends on nothing else.
 //
-// from, if not nil, is the beginning of the log folded already, with measures. They stay active, and what a later
-// build event would measure is left ahead.
+// from, if not nil, is a folded beginning of the log, with measures. These measures stay active, and a later build
+// event is returned as ahead, without being measured.
 func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64, measure measurer, progress func(done float64)) (*foldedLog, outline, error) {
 	h := from
 	if h == nil {
@@ -182,7 +182,7 @@ func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64
 	if built == lastBuild {
 		built = o.built
 	}
-	if from != nil && (o.forgotten || len(o.treated) > 0) { // it may count what was forgotten since, or count it otherwise
+	if from != nil && (o.forgotten || len(o.treated) > 0) { // it may count forgotten events or use old rules
 		return replay(ctx, log, nil, upTo, built, measure, progress)
 	}
 	if from == nil {
@@ -195,7 +195,7 @@ func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64
 	}
 	var at *history.Counts
 	if built == 0 && h.measures == nil {
-		at = h.state.Freeze() // no build yet: the measures of nothing
+		at = h.state.Freeze() // no build yet: the measures of an empty history
 	}
 	for e, err := range decoded(ctx, log, h.head.Seq, o.head, everything) {
 		if err != nil {

@@ -19,12 +19,12 @@ import (
 const (
 	RuleBan   = "ban"   // the tool is never suggested
 	RulePin   = "pin"   // the tool is the first suggestion after another one, or at the start of a task
-	RuleAlias = "alias" // what was and is recorded under another id counts for the tool
+	RuleAlias = "alias" // past and future calls of another id count for the tool
 	RuleTrust = string(history.Trusted)
 	RuleSplit = string(history.Split)
 )
 
-// Rule is a decision of the operator that answers or counts follow, whatever the history says.
+// Rule is a decision of the operator that takes precedence over the history in answers or in counting.
 type Rule struct {
 	ID     string `json:"id,omitempty" doc:"Given by the server: kind and tools."`
 	Kind   string `json:"kind" enum:"ban,pin,alias,trust,split" doc:"ban: the tool is never suggested. pin: it is suggested first. alias: calls of another id count for it. trust: what a source with a key reports counts in full. split: each label of its episodes counts as a source of its own."`
@@ -35,14 +35,15 @@ type Rule struct {
 	Source string `json:"source,omitempty" doc:"trust, split: a source of the history that came with a key."`
 }
 
-// ruled is the event of a rule that was added or undone. Undoing a rule restores the former answers: no model counts bans
-// and pins, and aliases are applied to what was counted.
+// ruled is the event of a rule that was added or undone. Undoing a rule restores the former answers, because no model
+// counts bans and pins, and aliases do not change the stored counts.
 type ruled struct {
 	Rule
 	Undone bool `json:"undone,omitempty"`
 }
 
-// rule applies an event. Rules are replaced, never changed, so that readers and snapshots may keep them.
+// rule applies the event of a rule. The slice of rules is replaced, never changed, so that
+// readers and snapshots may keep it.
 func (h *foldedLog) rule(r *ruled) {
 	rules := slices.DeleteFunc(slices.Clone(h.rules), func(old Rule) bool { return old.ID == r.ID })
 	if !r.Undone {
@@ -52,12 +53,12 @@ func (h *foldedLog) rule(r *ruled) {
 	h.rules = rules
 }
 
-// banned are the tools that rules withhold everywhere.
+// banned returns the tools that rules exclude everywhere.
 func (w *writer) banned() map[string]suggest.Exclusion {
 	banned := map[string]suggest.Exclusion{}
 	for _, r := range w.rules {
 		if r.Kind == RuleBan && r.Intent == "" && r.After == "" {
-			banned[w.state.Aliases().Of(r.Tool)] = r.exclusion() // a ban outlives a new name
+			banned[w.state.Aliases().Of(r.Tool)] = r.exclusion() // a ban also holds under a new name
 		}
 	}
 	return banned
@@ -70,8 +71,9 @@ func (r *Rule) exclusion() suggest.Exclusion {
 // Rules lists the rules in effect, by id.
 func (e *Engine) Rules() []Rule { return append([]Rule{}, e.seen.Load().rules...) }
 
-// ruled are the tools that must not be in the answer to a request of whoever may know of tools (nil: all), and those that rules put first. context is nil for a
-// request that is not about what comes next: there pins of places do not hold.
+// ruled returns the exclusions and the pins of a request. tools is the set of tools that the caller may
+// see (nil: all). context is nil for a request that does not ask for the next tool; then rules about a
+// position in a task do not apply.
 func (e *Engine) ruled(m *suggest.Model, tools *suggest.ToolSet, context *[]string, intent string) (withheld *suggest.Exclusions, pins []suggest.Pin) {
 	after, place := "", context != nil
 	if place && len(*context) > 0 {
@@ -97,7 +99,8 @@ func (e *Engine) ruled(m *suggest.Model, tools *suggest.ToolSet, context *[]stri
 	return m.Within(tools, e.withheld().And(banned)), pins
 }
 
-// wordsOf is what requests have to share for a rule about one of them: the stems of their words, without order.
+// wordsOf returns the sorted stems of the words of an intent. A rule with an intent applies
+// to requests with the same stems.
 func wordsOf(intent string) string {
 	stems := semantic.Tokens(intent)
 	slices.Sort(stems)
@@ -126,7 +129,7 @@ func (e *Engine) AddRule(ctx context.Context, r Rule) (Rule, error) {
 	return r, err
 }
 
-// countAnew starts a rebuild where a rule changes what counts of the past.
+// countAnew starts a rebuild if a rule is about a source and so changes how past events count.
 func (e *Engine) countAnew(r Rule) {
 	if r.Source == "" {
 		return
@@ -174,7 +177,7 @@ func (w *writer) checkRule(r *Rule) (err error) {
 	return nil
 }
 
-// Correction is the command that keeps a tool out of the answers to a question, in quotes where they are needed.
+// Correction returns the command that bans a tool from the answers to a request. quoted quotes an argument if needed.
 func Correction(quoted func(string) string, tool, last, intent string) string {
 	command := "waymark rule ban " + quoted(tool)
 	if last != "" {
@@ -186,10 +189,10 @@ func Correction(quoted func(string) string, tool, last, intent string) string {
 	return command
 }
 
-// MaxRuleIntent bounds the request that a rule is about, whose words are in its id.
+// MaxRuleIntent is the maximum length of the intent of a rule in bytes, because the id of the rule contains its words.
 const MaxRuleIntent = 500
 
-// knownTool is the id of a tool that the catalog or the history has.
+// knownTool returns the id of a tool that the catalog or the history has.
 func (w *writer) knownTool(field, spelling string) (id string, err error) {
 	if id, err = w.state.Resolve(spelling); err == nil {
 		id, err = catalog.Identifier("id", id, catalog.MaxID)
@@ -199,7 +202,7 @@ func (w *writer) knownTool(field, spelling string) (id string, err error) {
 	}
 	if !w.state.Knows(id) {
 		m := w.Model()
-		near := catalog.Near(id, func(yield func(string, uint64) bool) { // also among those that only the history has
+		near := catalog.Near(id, func(yield func(string, uint64) bool) { // including ids that only the history has
 			for n, known := range m.IDs {
 				if m.Kind(int32(n)) == catalog.KindTool && !yield(known, m.Usage.At(int32(n)).Steps) {
 					return
@@ -211,7 +214,7 @@ func (w *writer) knownTool(field, spelling string) (id string, err error) {
 	return id, nil
 }
 
-// knownServer refuses a server of which neither the catalog nor the history has a tool.
+// knownServer returns an error if neither the catalog nor the history has a tool of a server.
 func (w *writer) knownServer(field, name string) error {
 	if w.state.KnowsServer(name) {
 		return nil
@@ -226,7 +229,7 @@ func (w *writer) knownServer(field, name string) error {
 		catalog.DidYouMean(catalog.Near(name, maps.All(servers)))}
 }
 
-// checkAlias checks an alias and gives it its id. The alias itself may be unknown: calls of it may come later.
+// checkAlias checks an alias and sets its id. The alias may be unknown, because calls of it may be recorded later.
 func (w *writer) checkAlias(r *Rule) (err error) {
 	if r.After != "" || r.Intent != "" {
 		return invalidRule("alias", "an alias holds in every context")
@@ -237,7 +240,7 @@ func (w *writer) checkAlias(r *Rule) (err error) {
 	if err != nil {
 		return invalidRule("alias", err.Error())
 	}
-	if _, err := catalog.NewAliases(pairs([]Rule{*r})); err != nil { // before the tool is resolved, by this very alias perhaps
+	if _, err := catalog.NewAliases(pairs([]Rule{*r})); err != nil { // before the tool is resolved, maybe by this alias
 		return invalidRule("alias", err.Error())
 	}
 	if server, ok := strings.CutSuffix(r.Tool, catalog.EveryTool); !ok {
@@ -260,7 +263,8 @@ func (w *writer) checkAlias(r *Rule) (err error) {
 	return nil
 }
 
-// checkSource checks a rule about a source and gives it its id, which both kinds share.
+// checkSource checks a rule about a source and sets its id. Both kinds have the same id,
+// so that one replaces the other.
 func (w *writer) checkSource(r *Rule) error {
 	switch known := slices.ContainsFunc(w.rules, func(old Rule) bool { return old.Source == r.Source }); {
 	case r.Tool != "" || r.After != "" || r.Intent != "" || r.Alias != "":
@@ -274,7 +278,7 @@ func (w *writer) checkSource(r *Rule) error {
 	return nil
 }
 
-// treatments are those that rules say.
+// treatments returns how sources count according to the rules.
 func treatments(rules []Rule) history.Treatments {
 	t := history.Treatments{}
 	for _, r := range rules {
@@ -294,7 +298,7 @@ func pairs(rules []Rule) (all [][2]string) {
 	return all
 }
 
-// aliases are those among rules that were checked when they were added.
+// aliases returns the aliases of rules. They cannot be invalid, because they were checked when they were added.
 func aliases(rules []Rule) catalog.Aliases {
 	a, err := catalog.NewAliases(pairs(rules))
 	if err != nil {
@@ -303,7 +307,7 @@ func aliases(rules []Rule) catalog.Aliases {
 	return a
 }
 
-// UndoRule removes a rule; false if there is none with this id.
+// UndoRule removes a rule. It returns false if no rule has this id.
 func (e *Engine) UndoRule(ctx context.Context, id string) (undone bool, err error) {
 	var r Rule
 	a, err := e.append(ctx, true, func(w *writer) ([]entry, error) {

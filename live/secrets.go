@@ -8,8 +8,8 @@ import (
 	"waymark/internal/redact"
 )
 
-// redacted is an episode without the secrets in its intent, its label and its error messages. Its id, and so what it
-// is a duplicate of, stays as it is.
+// redacted returns an episode with the secrets in its intent, its label and its error messages masked. Its id, by
+// which duplicates are found, stays as it is.
 func redacted(ep *episodic.Episode) *episodic.Episode {
 	clean := *ep
 	clean.Intent = withoutSecrets(ep.Intent, episodic.MaxIntent)
@@ -21,10 +21,10 @@ func redacted(ep *episodic.Episode) *episodic.Episode {
 	return &clean
 }
 
-// withoutSecrets masks secrets in a text, which may become longer than it is allowed to be.
+// withoutSecrets masks secrets in a text and cuts it, because the mask may be longer than the secret.
 func withoutSecrets(text string, longest int) string { return catalog.Cut(redact.Text(text), longest) }
 
-// Shown is a text of a run or a triangulation as it is shown: without secrets, unless they are kept, and not longer than it was.
+// Shown returns a text of a run or a triangulation for display: without secrets, unless they are kept, and not longer.
 func (w *Workspaces) Shown(text string) string {
 	if w.opts.KeepSecrets {
 		return text

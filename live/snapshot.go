@@ -18,8 +18,8 @@ import (
 	"waymark/suggest/semantic"
 )
 
-// snapshot is a workspace at one build: a restart begins there and folds only what came after. It
-// says nothing that a replay would not, and is dropped when something it counts is to be forgotten.
+// snapshot is the state of a workspace at one build: a restart begins with it and folds only the later events. It
+// contains nothing that a replay would not give, and is dropped when something that it counts is forgotten.
 type snapshot struct {
 	rules  []Rule
 	matter place // the last event before the build that matters to a model
@@ -29,20 +29,20 @@ type snapshot struct {
 	image  *history.Image
 }
 
-// keptBuild is how a snapshot keeps the options of its build, with the rules in effect then.
+// keptBuild is the stored form of the build of a snapshot, with the rules in effect at that build.
 type keptBuild struct {
 	build
 	Rules []Rule    `json:"rules,omitempty"`
 	At    time.Time `json:"at,omitzero"`
 }
 
-// snapshotFormat changes with every change of what is written here and below, and with every change of how
-// measures are computed that a replay would show; snapshots of other formats are not read.
+// snapshotFormat changes with every change of the data written here and in the functions called, and with every change
+// of the computation of measures that changes the result of a replay. Snapshots of other formats are not read.
 const snapshotFormat = 25
 
-// keepBehind writes a snapshot in the background, one at a time. Without one the next start takes longer, and other
-// processes keep the model before: so an outage of the database only delays it. If another process took the lease to
-// start builds, that one measures the build and the snapshot is refused.
+// keepBehind writes a snapshot in the background, one at a time. Without a snapshot the next start takes longer and
+// other processes keep the previous model, so the write is repeated after an outage of the database. If another
+// process took over the lease to start builds, that process measures the build, and the snapshot is rejected.
 func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
 	e.life.background.Go(func() {
 		err := guarded(func() error {
@@ -88,7 +88,7 @@ func (s *snapshot) write(w *codec.Writer, m *suggest.Measures) error {
 	return nil
 }
 
-// readSnapshot reads a history as it was when its last build became active.
+// readSnapshot decodes a snapshot into the log folded up to its build event, with measures.
 func readSnapshot(data []byte, words *semantic.Thesaurus) (*foldedLog, error) {
 	r := codec.NewReader(data)
 	h := &foldedLog{}
@@ -130,7 +130,7 @@ func (e *Engine) readSnapshot(ctx context.Context, s storage.Snapshot) (*foldedL
 	return readSnapshot(data, e.opts.Thesaurus)
 }
 
-// snapshots yields the histories kept, newest first. One that cannot be read is passed over.
+// snapshots yields the folded logs of the stored snapshots, newest first. Snapshots that cannot be read are skipped.
 func (e *Engine) snapshots(ctx context.Context) func(yield func(*foldedLog) bool) {
 	return func(yield func(*foldedLog) bool) {
 		kept, err := e.store.Snapshots(ctx, e.name)
@@ -148,8 +148,8 @@ func (e *Engine) snapshots(ctx context.Context) func(yield func(*foldedLog) bool
 	}
 }
 
-// ModelNamed is the running model ("current"), the one before the last build ("previous"), or the one of that version, of
-// those in snapshots. ErrNoModel if there is none.
+// ModelNamed returns the running model ("current"), the model before the last build ("previous"), or the model with
+// that version. Other models than the running one come from snapshots. It returns [ErrNoModel] if there is none.
 func (e *Engine) ModelNamed(ctx context.Context, name string) (*suggest.Model, error) {
 	now := e.current.Load()
 	versions := []string{now.model.Info().Version}

@@ -12,22 +12,22 @@ import (
 	"waymark/suggest"
 )
 
-// A build never waits for an embeddings endpoint: vectors are fetched concurrently, stored in the
-// workspace's table with the event they came after, and taken in by the build that follows.
+// A build never waits for an embeddings endpoint: vectors are fetched concurrently, stored in the workspace's table
+// with the last event before them, and used by the next build.
 
-// vectorBatch is how many texts go to the embeddings endpoint at once.
+// vectorBatch is how many texts one request to the embeddings endpoint contains.
 const vectorBatch = 64
 
-// vectorKey names the vector of a text under a model.
+// vectorKey returns the key of the row with the vector of a text under a model.
 func vectorKey(model, text string) string {
 	h := sha256.Sum256([]byte(model + "\x00" + text))
 	return "vector/" + hex.EncodeToString(h[:])
 }
 
-// fetchVectors asks, in the background, for the vectors that are missing; if there are new ones, a build takes them in.
-// Asked while it is at work, it looks again when it is done: what it has read may not have the newest texts.
+// fetchVectors fetches the missing vectors in the background; if there are new ones, a build uses them. A call during
+// a fetch causes another fetch after it, because the running one may lack the newest texts.
 func (w *writer) fetchVectors() {
-	if w.opts.Embedder == nil || !w.startsBuilds() { // who starts builds fetches them
+	if w.opts.Embedder == nil || !w.startsBuilds() { // the process that starts builds fetches them
 		return
 	}
 	if w.fetching {
@@ -58,8 +58,9 @@ func (w *writer) fetchVectors() {
 	})
 }
 
-// fetchMissing stores the vectors that the table does not have and returns the digest of those of all texts, empty if
-// there are none, unless the table cannot be read. What was fetched before an error stays.
+// fetchMissing fetches and stores the vectors that the table does not have. It returns the digest of the
+// vectors of all texts, empty if there are none. read is false if the table cannot be read or written.
+// Vectors fetched before an error stay.
 func (e *Engine) fetchMissing(ctx context.Context, texts []string) (digest string, read bool, err error) {
 	model := e.opts.Embedder.Model()
 	rows, err := vectorRows(ctx, e.table, model, texts)
@@ -102,7 +103,7 @@ func (e *Engine) fetchMissing(ctx context.Context, texts []string) (digest strin
 	return digest, true, err
 }
 
-// vectorRows reads the rows of the vectors of texts: the event after which one was stored and its numbers; nil: none.
+// vectorRows reads the rows of the vectors of texts: the last event before it was stored, and its numbers; nil: none.
 func vectorRows(ctx context.Context, table storage.Table, model string, texts []string) ([][]byte, error) {
 	rows := make([][]byte, len(texts))
 	for i, t := range texts {

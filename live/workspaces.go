@@ -27,19 +27,20 @@ type Workspaces struct {
 
 	ctx    context.Context // ends with Close
 	stop   context.CancelFunc
-	behind sync.WaitGroup // what goes on until the stop, and engines being opened or unloaded; nothing begins in it once closed
+	behind sync.WaitGroup // background goroutines, and engines being opened or unloaded; none starts after Close
 }
 
-// slot is a workspace that is open, being opened or being closed. Whoever finds one waits until it is ready, and looks
-// again where it then has neither an engine nor an error. Its fields are changed with the mutex of [Workspaces] held.
+// slot is a workspace that is open, being opened or being closed. A caller waits until the slot is ready. If
+// it then has neither an engine nor an error, the caller looks up the slot again. Its fields are changed with
+// the mutex of [Workspaces] held.
 type slot struct {
 	ready  chan struct{}
 	engine *Engine
 	err    error     // of the opening
-	used   time.Time // when somebody last asked for it
+	used   time.Time // time of the last use
 }
 
-// NewWorkspaces returns the workspaces of a store. The store stays the caller's to close.
+// NewWorkspaces returns the workspaces of a store. The caller closes the store.
 func NewWorkspaces(store *storage.Store, opts Options) *Workspaces {
 	ctx, stop := context.WithCancel(context.Background())
 	w := &Workspaces{store: store, opts: opts.filled(), slots: map[string]*slot{}, ctx: ctx, stop: stop}
@@ -67,15 +68,15 @@ func NewWorkspaces(store *storage.Store, opts Options) *Workspaces {
 	return w
 }
 
-// DefaultWorkspace always exists; others are created by whoever first writes into them, or by [Workspaces.Create].
+// DefaultWorkspace always exists; others are created by the first write into them or by [Workspaces.Create].
 const DefaultWorkspace = "default"
 
-// ErrNoWorkspace answers a question to a workspace that does not exist.
+// ErrNoWorkspace is the error of a request to a workspace that does not exist.
 var ErrNoWorkspace = errors.New("there is no such workspace")
 
 var workspaceName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
-// CheckName refuses what cannot be the name of a workspace.
+// CheckName returns an error if a name cannot be the name of a workspace.
 func CheckName(name string) error {
 	if workspaceName.MatchString(name) {
 		return nil
@@ -91,14 +92,15 @@ func (w *Workspaces) Exists(name string) bool {
 	return w.exists(name)
 }
 
-// exists is [Workspaces.Exists] with the mutex held. One that another process deleted is closed first.
+// exists is [Workspaces.Exists] with the mutex held. A workspace that another process deleted
+// exists until it is closed here.
 func (w *Workspaces) exists(name string) bool {
 	s := w.slots[name]
 	open := s != nil && s.engine != nil && s.engine.Counted() > 0
 	return open || name == DefaultWorkspace || w.store.Exists(name)
 }
 
-// Create makes a workspace, if it does not exist, so that it can be asked before anything is recorded in it.
+// Create makes a workspace, if it does not exist, so that requests to it work before anything is recorded in it.
 func (w *Workspaces) Create(ctx context.Context, name string) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -106,7 +108,7 @@ func (w *Workspaces) Create(ctx context.Context, name string) error {
 	return w.store.Create(ctx, name)
 }
 
-// Get returns the engine of a workspace for questions, which create none: [ErrNoWorkspace] if there is no such.
+// Get returns the engine of a workspace for requests that must not create it: [ErrNoWorkspace] if it does not exist.
 func (w *Workspaces) Get(ctx context.Context, name string) (*Engine, error) {
 	return w.get(ctx, name, false)
 }
@@ -125,7 +127,7 @@ func (w *Workspaces) get(ctx context.Context, name string, create bool) (*Engine
 		if err != nil {
 			return nil, err
 		}
-		select { // whoever gives up waiting leaves the opening to the others
+		select { // if a caller stops waiting, the opening continues for the others
 		case <-s.ready:
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -136,7 +138,7 @@ func (w *Workspaces) get(ctx context.Context, name string, create bool) (*Engine
 	}
 }
 
-// slot is the one of a workspace, which is noted as used. Where there is none it begins to open the workspace.
+// slot returns the slot of a workspace and notes its use. If there is none, it starts opening the workspace.
 func (w *Workspaces) slot(name string, create bool) (*slot, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -164,7 +166,7 @@ func (w *Workspaces) slot(name string, create bool) (*slot, error) {
 	return s, nil
 }
 
-// UnloadIdle closes the engines that nobody asked for since a time and that have nothing under way, except that of the
+// UnloadIdle closes the engines that were not used since a time and have no import or job running, except that of the
 // default workspace. The next use opens them again.
 func (w *Workspaces) UnloadIdle(since time.Time) {
 	w.unload("nobody used it", func(name string, s *slot) bool {
@@ -192,8 +194,8 @@ func (w *Workspaces) unload(reason string, which func(name string, s *slot) bool
 	returnMemory()
 }
 
-// leave puts a slot that is not ready in the place of that of a workspace, until free is called: then it can be opened
-// again. The mutex is held.
+// leave replaces the slot of a workspace with one that is not ready, until free is called; then the workspace can be
+// opened again. The caller holds the mutex.
 func (w *Workspaces) leave(name string) (free func()) {
 	closing := &slot{ready: make(chan struct{})}
 	w.slots[name] = closing
@@ -208,8 +210,8 @@ func (w *Workspaces) leave(name string) (free func()) {
 // List names the workspaces, in order.
 func (w *Workspaces) List(ctx context.Context) ([]string, error) { return w.store.Workspaces(ctx) }
 
-// Delete removes a workspace and everything in it. Whoever asks for it meanwhile waits. The default one is empty
-// afterwards.
+// Delete removes a workspace and everything in it. Callers that use it meanwhile wait. The default
+// workspace is empty afterwards.
 func (w *Workspaces) Delete(ctx context.Context, name string) error {
 	w.mu.Lock()
 	was := w.slots[name]
@@ -245,7 +247,7 @@ func (w *Workspaces) Close(ctx context.Context) error {
 	w.mu.Unlock()
 	errs := make([]error, len(slots))
 	var all sync.WaitGroup
-	for i, s := range slots { // side by side: each ends its builds first
+	for i, s := range slots { // concurrently, because each ends its builds first
 		all.Go(func() {
 			if <-s.ready; s.engine != nil {
 				errs[i] = s.engine.Close(ctx)

@@ -13,19 +13,19 @@ import (
 	"waymark/storage"
 )
 
-// op is something for the writer to do: entries to append, or a function to run.
+// op is a task for the writer: entries to append, or a function to run.
 type op struct {
-	// prepare lists what to append, seeing the state before this batch, or refuses. It runs again where another process
-	// appended first.
+	// prepare returns the entries to append, or an error. It sees the state before this batch. It runs again if
+	// another process appended first.
 	prepare func(w *writer) ([]entry, error)
-	alone   bool            // it is the only one of its batch, since what it appends depends on the state
+	alone   bool            // it is the only one of its batch, since its entries depend on the state
 	run     func(w *writer) // after the entries of the batch are durable and folded
 	done    chan struct{}
 
-	// What became of it. Fewer receipts than entries come with an error.
+	// The result. If there are fewer receipts than entries, err is set.
 	entries  []entry
 	receipts []storage.Receipt
-	seq      uint64 // the event from which on a model counts it
+	seq      uint64 // a model that counts this event counts the entries
 	err      error
 }
 
@@ -35,10 +35,10 @@ type entry struct {
 	key     string
 	payload []byte
 	value   any
-	rows    []storage.Change // take effect in the same transaction
+	rows    []storage.Change // changed in the same transaction
 }
 
-// fits refuses a row that no transaction holds, before it is among the entries of others.
+// fits rejects a row that is too large for any transaction, before it is batched with the entries of others.
 func fits(c storage.Change) error {
 	if len(c.Value) > storage.MaxPayload {
 		return fmt.Errorf("row %s has %d bytes, at most %d", c.Key, len(c.Value), storage.MaxPayload)
@@ -46,26 +46,27 @@ func fits(c storage.Change) error {
 	return nil
 }
 
-// writer owns the history of a workspace. Its methods run in its goroutine alone.
+// writer owns the history of a workspace. Its methods run only in its goroutine.
 type writer struct {
 	*Engine
 	*foldedLog
-	building             *job               // the build under way; nil: none
-	failed               *extent            // what the last build, which failed, would have counted; nil: the next starts when it is due
-	outage               bool               // of the store was the reason
-	unread               bool               // the quarantine of what others did to the catalog is still to be read
-	grows                grownEpisodes      // episodes as they will be after what the batch performs
-	known                *catalog.Inspector // what the checks compare entries with; nil: to be made
-	vectors              string             // digest of the vectors that new builds take in; empty: none
-	fetching, fetchAgain bool               // vectors are being fetched; texts may have come since that began
+	building             *job               // the running build; nil: none
+	failed               *extent            // what a failed last build would have counted; nil: the next starts when it is due
+	outage               bool               // the build failed because the store was unavailable
+	unread               bool               // other processes changed the catalog: the quarantine has to be read
+	grows                grownEpisodes      // episodes as they will be after the steps of the current batch
+	known                *catalog.Inspector // the entries that the checks compare with; nil: to be built
+	vectors              string             // digest of the vectors that new builds use; empty: none
+	fetching, fetchAgain bool               // vectors are being fetched; again afterwards, for new texts
 
 	dirty     bool
 	published time.Time
-	took      time.Duration // to publish, last time
+	took      time.Duration // duration of the last publish
 }
 
-// The most ops and the longest delay before a model is published. An acknowledged event counts
-// within a second; a small model is published at once.
+// maxBatch is the maximum number of ops in one commit. publishDelay is the longest delay before a model is
+// published, so that an acknowledged event counts within a second. A model that takes less than
+// publishQuick is published at once.
 const (
 	maxBatch     = 128
 	publishQuick = 3 * time.Millisecond
@@ -75,15 +76,14 @@ const (
 // do runs f in the writer's goroutine and waits for it.
 func (e *Engine) do(ctx context.Context, f func(w *writer)) error { return e.submit(ctx, &op{run: f}) }
 
-// append makes durable and folds what prepare lists; see [op].
+// append stores and folds the entries that prepare returns; see [op].
 func (e *Engine) append(ctx context.Context, alone bool, prepare func(w *writer) ([]entry, error)) (*op, error) {
 	o := &op{prepare: prepare, alone: alone}
 	err := e.submit(ctx, o)
 	return o, cmp.Or(err, o.err)
 }
 
-// submit hands an op to the writer and waits. An op that was handed over is carried out even if ctx
-// ends first.
+// submit passes an op to the writer and waits for it. Once the op is queued, the end of ctx does not cancel it.
 func (e *Engine) submit(ctx context.Context, o *op) error {
 	o.done = make(chan struct{})
 	select {
@@ -106,7 +106,7 @@ func (e *Engine) submit(ctx context.Context, o *op) error {
 	}
 }
 
-// run carries out ops, several in one commit where they have queued up.
+// run executes ops, several in one commit if they have queued up, and publishes the model after changes.
 func (w *writer) run() {
 	defer close(w.life.closed)
 	timer := time.NewTimer(0)
@@ -133,8 +133,8 @@ func (w *writer) run() {
 	}
 }
 
-// gather returns an op with those that have queued up behind it, as far as they may share a commit, and the op after them,
-// if it was taken.
+// gather returns a batch of o and the queued ops that may share its commit. next is the op after the batch, if
+// gather has already received it.
 func (w *writer) gather(o *op) (batch []*op, next *op) {
 	for batch = []*op{o}; !o.alone && len(batch) < maxBatch; batch = append(batch, o) {
 		select {
@@ -168,7 +168,7 @@ func (w *writer) carryOut(batch []*op) {
 	w.show()
 }
 
-// prepared lists what a batch of ops appends.
+// prepared returns the entries that a batch of ops appends.
 func (w *writer) prepared(batch []*op) (entries []entry) {
 	w.grows = grownEpisodes{}
 	for _, o := range batch {
@@ -183,9 +183,9 @@ func (w *writer) prepared(batch []*op) (entries []entry) {
 	return entries
 }
 
-// append makes entries durable and folds them, each in one transaction with its rows; in that of the first of them the
-// payloads of some events are erased. Fewer receipts than entries come with an error. Where that wraps
-// [storage.ErrBehind], nothing was stored, and what another process appended is folded.
+// append stores entries and folds them, each in one transaction with its rows. The transaction of the first one also
+// erases the payloads of the given events. If there are fewer receipts than entries, append returns an error. If that
+// wraps [storage.ErrBehind], nothing was stored, and the events of the other process are folded.
 func (w *writer) append(entries []entry, erase ...uint64) (receipts []storage.Receipt, err error) {
 	records := make([]storage.Record, len(entries))
 	for i, e := range entries {
@@ -203,7 +203,7 @@ func (w *writer) append(entries []entry, erase ...uint64) (receipts []storage.Re
 			continue
 		}
 		behind := errors.Is(err, storage.ErrBehind)
-		// What has no receipt is unknown. The log and the table say what there is of it.
+		// It is unknown whether entries without a receipt are stored. The log and the table show it.
 		missed := w.foldMissed()
 		switch {
 		case missed != nil && behind:
@@ -212,12 +212,12 @@ func (w *writer) append(entries []entry, erase ...uint64) (receipts []storage.Re
 			return receipts, errors.Join(err, missed)
 		case !behind || len(receipts) == 0:
 			return receipts, err
-		} // else the parts before stand, so the rest does too
+		} // otherwise the parts before are stored, so the rest is appended too
 	}
 	return receipts, nil
 }
 
-// appendNow appends one event.
+// appendNow appends one event. It repeats that while other processes append first.
 func (w *writer) appendNow(e entry, erase ...uint64) (storage.Receipt, error) {
 	for {
 		receipts, err := w.append([]entry{e}, erase...)
@@ -242,7 +242,7 @@ func (w *writer) countStored(entries []entry, done storage.Done) {
 	w.show()
 }
 
-// noticed counts an event that was appended.
+// noticed counts an event that was appended, and marks the model as out of date if it counts the event.
 func (w *writer) noticed(e decodedEvent) {
 	w.count(e)
 	w.dirty = w.dirty || e.counts()
@@ -251,7 +251,7 @@ func (w *writer) noticed(e decodedEvent) {
 	}
 }
 
-// view is what readers see of a workspace beside its model.
+// view is the state of a workspace that readers see besides its model.
 type view struct {
 	counted uint64 // the last event that matters to a model
 	rules   []Rule // in effect
@@ -259,7 +259,7 @@ type view struct {
 	behind  *Behind
 }
 
-// show keeps what readers see up to date.
+// show updates the view of readers and, if the rules changed, the bans.
 func (w *writer) show() {
 	now := &view{w.matter.seq, w.rules, w.judgement(), w.behind()}
 	if old := w.seen.Swap(now); old == nil || !slices.Equal(old.rules, now.rules) {
@@ -267,8 +267,8 @@ func (w *writer) show() {
 	}
 }
 
-// foldMissed folds what the log holds beyond what is folded: what other processes appended, and an append of this one that
-// did not end well. A build among it is to be measured.
+// foldMissed folds the events of the log that are not folded yet: those of other processes, and those of a failed
+// append of this process. A build among them still has to be measured.
 func (w *writer) foldMissed() (err error) {
 	known, same := w.head, w.head.Seq == 0
 	defer w.show()
@@ -293,14 +293,14 @@ func (w *writer) foldMissed() (err error) {
 	if err == nil && !same {
 		return w.replaced()
 	}
-	if w.unread { // before a model with what is quarantined is published
+	if w.unread { // before a model with quarantined entries is published
 		failed := w.quarantine.load(context.WithoutCancel(w.life.ctx))
 		w.unread, err = failed != nil, errors.Join(err, failed)
 	}
 	return err
 }
 
-// replaced is the error of a workspace that another process deleted, which is closed.
+// replaced closes a workspace that another process deleted, and returns the error for it.
 func (w *writer) replaced() error {
 	w.opts.gone(w.Engine)
 	return fmt.Errorf("workspace %q was deleted by another process: %w", w.name, ErrClosed)
@@ -313,7 +313,7 @@ func (w *writer) delay() time.Duration {
 	return min(publishDelay, 4*w.took) - time.Since(w.published)
 }
 
-// publish makes a model of what is counted and shows it to readers.
+// publish makes a model of the folded events and makes it the current model for readers.
 func (w *writer) publish() error {
 	began := time.Now()
 	m, err := w.model()

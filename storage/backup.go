@@ -17,21 +17,22 @@ import (
 	"strings"
 )
 
-// A backup is all entries of one consistent state but snapshots and leases, in their order, so one content has one
-// spelling, whatever the engine:
+// A backup contains all entries of one consistent state except snapshots, leases and marks, in a fixed order. So equal
+// content gives equal bytes, whatever the engine:
 //
 //	"WAYMARKB" format
 //	table, length of space, name and value     a [frame]
 //	space name value
 //	…
-//	an empty frame, SHA-256 of all bytes before it and its own; a stream that was cut anywhere lacks it
+//	an empty frame, then the SHA-256 of all bytes before it; a stream that was cut anywhere lacks it
 //
-// [Restore] checks that every log in it is whole.
+// [Restore] checks that every log in it is complete and intact.
 const backupMagic = "WAYMARKB\x03"
 
 var backupTables = []kind{tableHeads, tableEvents, tableKeys, tableRows}
 
-// BackupSummary says what a backup holds. SHA256 covers all bytes before it; Bytes is the length with it.
+// BackupSummary describes the content of a backup. SHA256 covers all bytes before it;
+// Bytes is the length including it.
 type BackupSummary struct {
 	Workspaces int    `json:"workspaces"`
 	Events     uint64 `json:"events"`
@@ -53,7 +54,7 @@ func (s *BackupSummary) count(p Pair) {
 	}
 }
 
-// Backup writes the store as it is at one moment; appends go on meanwhile.
+// Backup writes one consistent state of the store. Appends continue meanwhile.
 func (s *Store) Backup(ctx context.Context, to io.Writer) (summary BackupSummary, err error) {
 	sum := sha256.New()
 	out := bufio.NewWriterSize(to, 64<<10)
@@ -79,7 +80,7 @@ func (s *Store) Backup(ctx context.Context, to io.Writer) (summary BackupSummary
 						if p.Name != "" && h.exists() {
 							spaces = append(spaces, h.space(p.Name))
 						}
-						h.Changes = 1 // the number of changes belongs to this store
+						h.Changes = 1 // the number of changes is local to this store
 						p.Value = h.encode()
 					}
 					write(encodeEntry(p))
@@ -102,10 +103,10 @@ func (s *Store) Backup(ctx context.Context, to io.Writer) (summary BackupSummary
 	return summary, nil
 }
 
-// frame comes before each entry. The one with Table 0 is the end.
+// frame precedes each entry. The frame with Table 0 marks the end.
 type frame struct {
 	Table              kind
-	Space, Name, Value uint32 // bytes
+	Space, Name, Value uint32 // lengths in bytes
 }
 
 func encodeEntry(p Pair) []byte {
@@ -113,12 +114,12 @@ func encodeEntry(p Pair) []byte {
 	return append(append(append(b, p.Space...), p.Name...), p.Value...)
 }
 
-// entryReader reads a backup and checks its form.
+// entryReader reads a backup and checks its format.
 type entryReader struct {
 	in     *bufio.Reader
 	sum    hash.Hash
 	bytes  int64
-	digest string // once the end was read
+	digest string // set when the end was read
 }
 
 func (r *entryReader) read(n int) ([]byte, error) {
@@ -132,7 +133,7 @@ func (r *entryReader) read(n int) ([]byte, error) {
 	return b, err
 }
 
-// next returns the next entry. The zero Pair is the end, of which the digest has been compared.
+// next returns the next entry. The zero Pair marks the end; the digest has then been verified.
 func (r *entryReader) next() (p Pair, err error) {
 	var f frame
 	b, err := r.read(binary.Size(f))
@@ -172,8 +173,8 @@ var (
 		"or in PostgreSQL: drop table waymark_entries) and restore again")
 )
 
-// Restore fills an empty directory or database, see [Open], from a backup. After an error it is empty
-// again. [Open] refuses the store before the last byte of the backup and every log have been verified.
+// Restore fills an empty directory or database, see [Open], from a backup. After an error it is empty again. Until the
+// last byte of the backup and every log are verified, [Open] rejects the store.
 func Restore(ctx context.Context, in io.Reader, where string, opts Options) (summary BackupSummary, err error) {
 	entries, err := os.ReadDir(where)
 	address, isNew := strings.Contains(where, "://"), errors.Is(err, os.ErrNotExist)

@@ -23,7 +23,7 @@ import (
 // badgerEngine keeps everything in one badger database. A directory looks like this:
 //
 //	lock         held while a process has the directory
-//	highwater    how many commits there were, see keepMark
+//	highwater    the number of commits, see keepMark
 //	db/          badger's files
 type badgerEngine struct {
 	dir    string // empty: in memory
@@ -33,14 +33,14 @@ type badgerEngine struct {
 	commit func(func() error) error
 	guard  *spaceGuard
 
-	life    sync.RWMutex // held for reading by everyone inside the database
+	life    sync.RWMutex // held for reading by every call that uses the database
 	closed  bool
 	writing sync.Mutex // one transaction writes at a time
 	commits atomic.Uint64
 	marking sync.WaitGroup
 	endMark context.CancelFunc
 
-	failed atomic.Pointer[error] // the first failed commit: nothing is written any more
+	failed atomic.Pointer[error] // the first lasting failure; if set, all writes are rejected
 }
 
 // Open opens or creates the store in a directory, or in the database of PostgreSQL at an address postgres://…. In a
@@ -66,7 +66,8 @@ func openEngine(ctx context.Context, where string, opts Options) (Engine, error)
 	return openBadger(where, opts)
 }
 
-// MemoryEngine returns an empty engine that is gone with the process. It is for tests and for trying things out.
+// MemoryEngine returns an empty in-memory engine, whose data is lost when the process ends.
+// It is for tests and experiments.
 func MemoryEngine() Engine {
 	unlimited := func(string) (uint64, error) { return math.MaxUint64, nil }
 	e := newBadger("", Options{Logger: slog.New(slog.DiscardHandler), free: unlimited})
@@ -111,7 +112,7 @@ func openBadger(dir string, opts Options) (_ *badgerEngine, err error) {
 		}
 	}()
 	if err = os.MkdirAll(e.path(), 0o700); err == nil {
-		err = os.Chmod(e.path(), 0o700) // badger creates files as the umask leaves them
+		err = os.Chmod(e.path(), 0o700) // badger creates files with permissions that depend on the umask
 	}
 	if e.guard.dir = e.path(); !spaceKnown {
 		e.log.Warn("free disk space is not known on this system; the guard against a full disk is off")
@@ -135,7 +136,7 @@ func openBadger(dir string, opts Options) (_ *badgerEngine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	e.guard.wrote(spaceBytes) // the first write looks again, and reserves the room of the new write-ahead log
+	e.guard.wrote(spaceBytes) // the first write checks the space again, and reserves space for the new write-ahead log
 	commits, err := e.readCommits()
 	if err == nil && commits < before {
 		err = damaged("%d transactions were acknowledged and %d are left", before, commits)
@@ -150,8 +151,8 @@ func openBadger(dir string, opts Options) (_ *badgerEngine, err error) {
 	return e, nil
 }
 
-// Lock holds a data directory, which is created if needed, for this process until unlock or its end; [ErrInUse] if
-// another process holds it.
+// Lock locks a data directory for this process until unlock is called or the process ends. It creates the directory if
+// needed, and returns [ErrInUse] if another process holds the lock.
 func Lock(dir string) (unlock func() error, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -167,13 +168,13 @@ func Lock(dir string) (unlock func() error, err error) {
 
 func (e *badgerEngine) path() string { return filepath.Join(e.dir, "db") }
 
-// syncWrites is off in a test only, which must then lose events.
+// syncWrites is off only in one test, which expects that events are then lost.
 var syncWrites = true
 
-// tuning is the one place where badger is configured. Its defaults would lose acknowledged events
-// in a power cut (SyncWrites is off). Checksums of tables are verified by [inspect], where a panic can be
-// caught. The value log is never used: all values stay below ValueThreshold, since it reports failed syncs
-// as success. Closing compacts what is new, so that erased bytes are gone from the files.
+// tuning is the one place where badger is configured. The defaults would lose acknowledged events in a power cut
+// (SyncWrites is off). Checksums of tables are verified by [inspect], where a panic can be caught. The value log
+// reports failed syncs as success, so it is never used: all values stay below ValueThreshold. Closing compacts level
+// 0, so that erased bytes are gone from the files.
 func tuning(path string, logger badger.Logger) badger.Options {
 	return badger.DefaultOptions(path).
 		WithSyncWrites(syncWrites).
@@ -189,7 +190,7 @@ func tuning(path string, logger badger.Logger) badger.Options {
 		WithLogger(logger)
 }
 
-// openDB opens the badger database. Its panics, where it opens on our goroutine, become errors.
+// openDB opens the badger database. A panic of badger on this goroutine is returned as an error.
 func openDB(path string, logger badger.Logger) (db *badger.DB, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -208,22 +209,23 @@ func openDB(path string, logger badger.Logger) (db *badger.DB, err error) {
 	return nil, fmt.Errorf("%w: badger cannot open it: %w", ErrDamaged, err)
 }
 
-// Errorf takes badger's log lines. An ERROR line is the only sign of some of its failures.
+// Errorf receives badger's error messages and stops all writes. An ERROR line is the only
+// sign of some of badger's failures.
 func (e *badgerEngine) Errorf(format string, args ...any) {
 	e.fail(fmt.Errorf("badger reports: "+strings.TrimSpace(format), args...))
 }
 
-// Warningf takes badger's log lines.
+// Warningf receives badger's warnings.
 func (e *badgerEngine) Warningf(format string, args ...any) {
 	e.log.Warn(strings.TrimSpace(fmt.Sprintf(format, args...)), "from", "badger")
 }
 
-// Infof takes badger's log lines.
+// Infof receives badger's info messages.
 func (e *badgerEngine) Infof(format string, args ...any) {
 	e.log.Debug(strings.TrimSpace(fmt.Sprintf(format, args...)), "from", "badger")
 }
 
-// Debugf drops badger's log lines: several a commit.
+// Debugf drops badger's debug messages, since there are several per commit.
 func (e *badgerEngine) Debugf(string, ...any) {}
 
 func (e *badgerEngine) fail(err error) {
@@ -235,7 +237,7 @@ func (e *badgerEngine) Shared() bool { return false }
 
 func (e *badgerEngine) Writable() error { return e.alive(e.refused) }
 
-// refused looks at the disk, too.
+// refused returns the error with which writes are now rejected, or nil. It also checks the free disk space.
 func (e *badgerEngine) refused() error {
 	if err := e.failed.Load(); err != nil {
 		return fmt.Errorf("%w: %w", ErrReadOnly, *err)
@@ -243,7 +245,7 @@ func (e *badgerEngine) refused() error {
 	return e.guard.check()
 }
 
-// alive runs f unless the engine is closed, and keeps Close waiting meanwhile.
+// alive runs f unless the engine is closed. Close waits until f returns.
 func (e *badgerEngine) alive(f func() error) error {
 	e.life.RLock()
 	defer e.life.RUnlock()
@@ -265,7 +267,8 @@ func (e *badgerEngine) Update(_ context.Context, _ []string, f func(Reader) ([]P
 	})
 }
 
-// update commits what f writes; e.writing is held. Whatever fails in a commit ends writing: what is on disk is unknown.
+// update commits the writes that f returns. The caller holds e.writing. After any failure in a commit all further
+// writes are rejected, because the state on disk is unknown.
 func (e *badgerEngine) update(f func(Reader) ([]Pair, error)) (err error) {
 	txn := e.db.NewTransaction(true)
 	defer txn.Discard()
@@ -305,7 +308,8 @@ func (e *badgerEngine) update(f func(Reader) ([]Pair, error)) (err error) {
 	return nil
 }
 
-// dropAtOnce bounds the entries that one commit deletes: with the longest names they are below badger's limit.
+// dropAtOnce is the maximum number of entries that one commit deletes. With the longest names
+// they stay below badger's limit.
 const dropAtOnce = 2000
 
 func (e *badgerEngine) Drop(ctx context.Context, t kind, space, from, to string) error {
@@ -329,8 +333,8 @@ func (e *badgerEngine) Drop(ctx context.Context, t kind, space, from, to string)
 	return nil
 }
 
-// Close closes the database. Where there is too little room for that, badger is left as it is: the directory opens
-// like one of a killed process, but not in this process again.
+// Close closes the database. If there is too little disk space for that, badger is left open: the directory opens
+// again like one of a killed process, but not in this process.
 func (e *badgerEngine) Close() (err error) {
 	e.life.Lock()
 	defer e.life.Unlock()
@@ -339,7 +343,7 @@ func (e *badgerEngine) Close() (err error) {
 	e.marking.Wait()
 	if e.guard.closes() {
 		err = e.db.Close()
-	} else { // which ends the process on a full disk
+	} else { // closing the database would end the process on a full disk
 		e.log.Warn("too little disk space to close the database in order; it is left as by a kill, and nothing is lost")
 	}
 	if e.unlock != nil {
@@ -348,8 +352,8 @@ func (e *badgerEngine) Close() (err error) {
 	return err
 }
 
-// bytes is the key in badger: its table, its space with the length before it, so that no space is a prefix of another,
-// and its name.
+// bytes returns the key in badger: the table, the length of the space, the space, and the name. The length ensures
+// that no space is a prefix of another.
 func (k Key) bytes() []byte {
 	b := append(make([]byte, 0, 2+len(k.Space)+len(k.Name)), byte(k.Table), byte(len(k.Space)))
 	return append(append(b, k.Space...), k.Name...)

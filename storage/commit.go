@@ -9,28 +9,29 @@ import (
 	"slices"
 )
 
-// The most that one transaction holds: badger's own limit is 2.4 MB with its memtables of 16 MiB.
+// The limits of one transaction. Badger's own limit is 2.4 MB with its memtables of 16 MiB.
 const (
 	maxRecords = 1000
 	maxBytes   = 2 << 20
 )
 
-// commit is a transaction: the entries that it read and set.
+// commit is a transaction with the entries that it has read and set.
 type commit struct {
 	reader  Reader
 	values  map[Key]value
 	set     []Key // in the order in which they were set first
 	headers map[string]header
-	failed  error // the first error of the engine, or damage: nothing is written
+	failed  error // the first error of the engine or of apply, or damage; if set, nothing is written
 }
 
 type value struct {
-	bytes []byte // nil: none
+	bytes []byte // nil: the entry does not exist
 	set   bool
 }
 
-// submit runs apply in a transaction that writes entries of workspaces, sorted, whose headers it has. apply sets entries, or
-// refuses. One transaction of a store runs at a time; once it runs it is carried out even if ctx ends.
+// submit runs apply in a transaction that writes entries of the given workspaces. The workspaces are sorted, and the
+// commit contains their headers. apply sets entries or returns an error. A store runs one write transaction at a time;
+// once it runs, it continues even if ctx ends.
 func (s *Store) submit(ctx context.Context, workspaces []string, apply func(c *commit) error) error {
 	err := cmp.Or(ctx.Err(), s.unavailable())
 	for _, workspace := range workspaces {
@@ -47,7 +48,7 @@ func (s *Store) submit(ctx context.Context, workspaces []string, apply func(c *c
 	case <-s.life.Done():
 		return ErrClosed
 	}
-	if err := s.unavailable(); err != nil { // by now
+	if err := s.unavailable(); err != nil { // checked again after the wait
 		return err
 	}
 	timed, cancel := context.WithTimeout(context.Background(), engineTimeout)
@@ -75,7 +76,7 @@ func (s *Store) submit(ctx context.Context, workspaces []string, apply func(c *c
 	return err
 }
 
-// begin reads the headers of workspaces.
+// begin reads the headers of workspaces. It fails while a restore is unfinished.
 func (c *commit) begin(workspaces []string) {
 	keys := []Key{restoring}
 	for _, workspace := range workspaces {
@@ -96,7 +97,7 @@ func (c *commit) begin(workspaces []string) {
 
 func (c *commit) fail(err error) { c.failed = cmp.Or(c.failed, err) }
 
-// fetch reads the keys that are not known yet.
+// fetch reads the keys that have not been read yet.
 func (c *commit) fetch(keys ...Key) {
 	missing := make([]Key, 0, len(keys))
 	for _, k := range keys {
@@ -134,16 +135,16 @@ func (c *commit) put(entries ...Pair) {
 	}
 }
 
-// change sets the header of a workspace, and counts that.
+// change sets the header of a workspace and increments its number of changes.
 func (c *commit) change(workspace string, h header) {
 	h.Changes++
 	c.headers[workspace] = h
 	c.put(Pair{headKey(workspace), h.encode()})
 }
 
-// Append carries out a batch. An error comes with the receipts of the transactions before it. Where it wraps
-// [ErrUnavailable] or [ErrReadOnly] it is unknown whether the rest is stored; the same records with the same keys
-// may be appended again.
+// Append executes a batch. With an error it also returns the receipts of the transactions before the failure. If the
+// error wraps [ErrUnavailable] or [ErrReadOnly], it is unknown whether the rest is stored; the same records may be
+// appended again with the same keys.
 func (s *Store) Append(ctx context.Context, workspace string, b Batch) (done Done, err error) {
 	if err := b.check(workspace); err != nil {
 		return done, fmt.Errorf("append to workspace %q: %w", workspace, err)
@@ -173,13 +174,13 @@ func (s *Store) Append(ctx context.Context, workspace string, b Batch) (done Don
 	return done, nil
 }
 
-// fits returns how many records the first transaction holds, and its size.
+// fits returns how many records the first transaction holds, and its size in bytes.
 func (b *Batch) fits() (records, size int) {
 	size = 300 * len(b.Erase)
 	size += sizeOf(b.Changes)
 	for ; records < min(len(b.Records), maxRecords); records++ {
 		r := &b.Records[records]
-		more := len(r.Payload) + 1200 + sizeOf(r.Changes) // with two keys and the longest name of a workspace
+		more := len(r.Payload) + 1200 + sizeOf(r.Changes) // including two keys and the longest name of a workspace
 		if records > 0 && size+more > maxBytes {
 			break
 		}
@@ -195,15 +196,15 @@ func sizeOf(changes []Change) (size int) {
 	return size
 }
 
-// appending is the part of a batch that one transaction carries out.
+// appending is the part of a batch that one transaction executes.
 type appending struct {
 	Batch
 	workspace string
 	digests   [][32]byte // of the records
-	keys      []string   // of the records, as SHA-256: clients choose them; "": none
+	keys      []string   // SHA-256 of the record keys, since clients choose those; "": no key
 	space     string
 	done      Done
-	erasedAt  uint64 // if something was erased: snapshots up to this event are removed
+	erasedAt  uint64 // set if something was erased: snapshots up to this event are removed
 }
 
 func (a *appending) apply(c *commit) error {
@@ -229,7 +230,7 @@ func (a *appending) apply(c *commit) error {
 	return nil
 }
 
-// fetch reads at once what the batch compares with.
+// fetch reads with one call all entries that the batch compares with or changes.
 func (a *appending) fetch(c *commit) {
 	var keys []Key
 	for _, key := range a.keys {
@@ -246,7 +247,7 @@ func (a *appending) fetch(c *commit) {
 	c.fetch(keys...)
 }
 
-// rows returns the entries that the changes of a batch make.
+// rows returns the entries to write for the row changes of a batch.
 func (a *appending) rows(c *commit) (rows []Pair, err error) {
 	for _, change := range a.Changes {
 		k := Key{tableRows, a.space, change.Key}
@@ -289,7 +290,7 @@ func (a *appending) records(c *commit, h *header) {
 	}
 }
 
-// erase removes the payloads of events, and all snapshots, since one may count the erased events.
+// erase removes the payloads of events. It also removes all snapshots, because a snapshot may count the erased events.
 func (a *appending) erase(c *commit, h *header) (changed bool) {
 	for _, seq := range a.Erase {
 		k := Key{tableEvents, a.space, name(seq)}

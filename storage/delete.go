@@ -26,7 +26,7 @@ func (s *Store) Delete(ctx context.Context, workspace string) error {
 	return nil
 }
 
-// collect deletes the entries of a workspace as it was before its last deletion.
+// collect deletes the entries that a workspace had before its last deletion.
 func (s *Store) collect(ctx context.Context, workspace string, h header) error {
 	if h.Generation > 0 {
 		h.Generation--

@@ -23,8 +23,8 @@ type Head struct {
 	Chain [32]byte
 }
 
-// next is c(n) = SHA-256(c(n-1) ‖ n ‖ digest), n big-endian. The digest stands for the payload, so that erasing
-// the payload leaves the chain whole.
+// next returns the head after one more event, with c(n) = SHA-256(c(n-1) ‖ n ‖ digest), n big-endian. The digest
+// represents the payload, so the chain stays valid when the payload is erased.
 func (h Head) next(digest [32]byte) Head {
 	var b [72]byte
 	copy(b[:], h.Chain[:])
@@ -37,7 +37,7 @@ func (h Head) next(digest [32]byte) Head {
 //
 //	flags chain[32] digest[32] payload
 //
-// Digest and chain show every changed byte, and tie the event to its place in the history.
+// Digest and chain reveal every changed byte and bind the event to its position in the history.
 const (
 	flagErased = 1
 	eventHead  = 1 + 32 + 32
@@ -55,7 +55,7 @@ func encodeEvent(chain, digest [32]byte, erased bool, payload []byte) []byte {
 
 var errEvent = errors.New("an event of unknown form")
 
-// decodeEvent leaves the payload in b.
+// decodeEvent decodes an event. The payload is a part of b, not a copy.
 func decodeEvent(seq uint64, b []byte) (Event, error) {
 	e := Event{Seq: seq}
 	if len(b) < eventHead || b[0]&^flagErased != 0 {
@@ -70,7 +70,7 @@ func decodeEvent(seq uint64, b []byte) (Event, error) {
 	return e, nil
 }
 
-// follows checks that an event is intact and comes after before.
+// follows checks that an event is intact and is the next one after before.
 func (e *Event) follows(before Head) error {
 	switch {
 	case e.Seq != before.Seq+1:
@@ -83,19 +83,19 @@ func (e *Event) follows(before Head) error {
 	return nil
 }
 
-// header is the state of a workspace as a whole. It is stored as its fields, big-endian.
+// header is the state of a workspace as a whole. It is stored as the sequence of its fields, big-endian.
 type header struct {
 	Head       Head
-	Changes    uint64 // transactions so far; 0: it never existed
-	Generation uint64 // times it was deleted
-	Deleted    bool   // it does not exist since
-	ErasedAt   uint64 // the end of the log before the last erasure: snapshots up to it are refused
+	Changes    uint64 // number of transactions so far; 0: it never existed
+	Generation uint64 // number of deletions
+	Deleted    bool   // it has not been created again since the last deletion
+	ErasedAt   uint64 // the end of the log before the last erasure: snapshots up to it are rejected
 }
 
 func (h header) exists() bool { return h.Changes > 0 && !h.Deleted }
 
-// space is where the entries of a workspace are. A workspace that is made again after it was deleted has another
-// one, so that deleting is one write.
+// space returns the key space of the entries of a workspace. A workspace that is created again after a deletion has
+// another space, so that a deletion is one write.
 func (h header) space(workspace string) string {
 	if h.Generation == 0 {
 		return workspace
@@ -104,11 +104,11 @@ func (h header) space(workspace string) string {
 }
 
 func (h header) encode() []byte {
-	b, _ := binary.Append(nil, binary.BigEndian, h) // fails for types without a fixed size only
+	b, _ := binary.Append(nil, binary.BigEndian, h) // fails only for types without a fixed size
 	return b
 }
 
-// decodeHeader of nothing is the header of a workspace that never existed.
+// decodeHeader decodes a header. For empty input it returns the header of a workspace that never existed.
 func decodeHeader(b []byte) (h header, err error) {
 	if _, err := binary.Decode(b, binary.BigEndian, &h); len(b) > 0 && (err != nil || !bytes.Equal(h.encode(), b)) {
 		return h, errors.New("a header of unknown form")
@@ -119,7 +119,7 @@ func decodeHeader(b []byte) (h header, err error) {
 func headKey(workspace string) Key { return Key{tableHeads, "", workspace} }
 
 func readHeader(r Reader, workspace string) (header, error) {
-	if err := checkWorkspace(workspace); err != nil { // it could be the space of another one
+	if err := checkWorkspace(workspace); err != nil { // the name could be the space of another workspace
 		return header{}, err
 	}
 	values, err := r.Get(headKey(workspace))
@@ -133,7 +133,7 @@ func readHeader(r Reader, workspace string) (header, error) {
 	return h, nil
 }
 
-// name is a number as a name.
+// name encodes numbers as a name, big-endian.
 func name(numbers ...uint64) string {
 	b := make([]byte, 0, 8*len(numbers))
 	for _, n := range numbers {

@@ -17,8 +17,8 @@ import (
 )
 
 // Badger cuts its write-ahead log at the first bad byte and opens without the rest, so nothing in the database shows
-// that its end is missing. Therefore every commit raises a count in the database, and a file beside it has the count
-// of at most markDelay ago: an open that finds fewer commits than the file says is refused.
+// that its end is missing. Therefore every commit increments a count in the database, and a file beside it stores the
+// count with a delay of at most markDelay. If the database has fewer commits than the file says, it is not opened.
 
 const (
 	markName  = "highwater"
@@ -39,8 +39,8 @@ func (e *badgerEngine) readCommits() (n uint64, err error) {
 	return n, err
 }
 
-// keepMark writes the file until ctx ends. Writing the store ends where that fails for some seconds, but not on a full
-// disk: there the guard of disk space already refuses writes.
+// keepMark updates the file until ctx ends. If that fails for some seconds, it stops all writes to the store, except
+// on a full disk, where the guard of disk space already rejects writes.
 func (e *badgerEngine) keepMark(ctx context.Context) {
 	for written, failures := uint64(0), 0; ctx.Err() == nil; {
 		bounded.Wait(ctx, markDelay)
@@ -78,18 +78,18 @@ func readMark(dir string) (commits uint64, err error) {
 	return commits, nil
 }
 
-// ReplaceFile puts new content in place of a file, so that after a crash one finds the old or the
-// new content whole: temporary file, fsync, rename, fsync of the directory.
+// ReplaceFile replaces the content of a file. After a crash the file has either the old or the complete new content:
+// temporary file, fsync, rename, fsync of the directory.
 func ReplaceFile(path string, content []byte) error {
 	return WriteFile(path, func(w io.Writer) error { _, err := w.Write(content); return err })
 }
 
-// WriteFile is [ReplaceFile] of what write writes.
+// WriteFile is [ReplaceFile] with the content that write produces.
 func WriteFile(path string, write func(io.Writer) error) error {
 	tmp := path + ".tmp"
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", path, errors.Unwrap(err)) // nobody knows the temporary one
+		return fmt.Errorf("write %s: %w", path, errors.Unwrap(err)) // callers do not know the temporary file
 	}
 	if err = write(f); err == nil {
 		err = f.Sync()

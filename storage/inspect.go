@@ -12,12 +12,12 @@ import (
 	"github.com/dgraph-io/ristretto/v2/z"
 )
 
-// Badger repairs while it opens, and repair means removal: without a MANIFEST it deletes all tables. A table cut short
-// makes it panic in a goroutine of its own, and so do some changed bytes. Therefore every table that the MANIFEST
-// names is opened and read here first, with the checksums of all its blocks.
+// Badger repairs a database while opening it, and a repair removes data: without a MANIFEST it deletes all tables. A
+// truncated table makes it panic in a goroutine of its own, and so do some changed bytes. Therefore every table that
+// the MANIFEST names is opened and read here first, and the checksums of all its blocks are verified.
 
-// inspect refuses files of a database that is not open which badger would delete or panic at. commits is how many
-// there must be.
+// inspect returns an error for files of a closed database that badger would delete or panic on. commits is the number
+// of commits that it must have; only a database with 0 commits may have no files.
 func inspect(path string, commits uint64) error {
 	tables, _ := filepath.Glob(filepath.Join(path, "*.sst"))
 	logs, err := filepath.Glob(filepath.Join(path, "*.mem"))
@@ -66,8 +66,8 @@ func inspectTable(path string) (err error) {
 	return err
 }
 
-// dropEmpty removes log files without a byte, which a kill leaves while badger makes a new one, and which badger
-// refuses. One that lost its bytes otherwise is found out by the commits that are missing.
+// dropEmpty removes empty log files. A kill leaves one while badger creates a new log, and badger refuses to open it.
+// If a log lost its bytes in another way, the count of commits reveals it.
 func dropEmpty(path string) error {
 	entries, err := os.ReadDir(path)
 	for _, e := range entries {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// lease has one holder among the processes that share a store, by the clock of the engine. The fencing number grows
-// with every change of holder, so that late writes of an earlier holder can be refused.
+// lease has at most one holder among the processes that share a store, by the clock of the engine. The fencing number
+// grows with every change of holder, so that late writes of an earlier holder can be rejected.
 type lease struct {
 	fence  uint64
 	until  time.Time
@@ -21,7 +21,7 @@ func (l lease) encode() []byte {
 	return append(binary.BigEndian.AppendUint64(b, uint64(l.until.UnixNano())), l.holder...)
 }
 
-// decodeLease of nothing is a lease that nobody had.
+// decodeLease decodes a lease. For nil it returns a lease that was never held.
 func decodeLease(b []byte) (l lease) {
 	if len(b) >= 16 {
 		l.fence, l.holder = binary.BigEndian.Uint64(b), string(b[16:])
@@ -30,8 +30,8 @@ func decodeLease(b []byte) (l lease) {
 	return l
 }
 
-// Lease takes a lease, or extends the one of this process, for ttl from now: [ErrHeld] while another process has it. A
-// store that is not shared has every lease, with fencing number 0.
+// Lease acquires a lease, or extends the lease of this process, for ttl from now. It returns [ErrHeld] while another
+// process holds it. In a store that is not shared every lease is granted, with fencing number 0.
 func (t Table) Lease(ctx context.Context, name string, ttl time.Duration) (fence uint64, err error) {
 	if !t.store.Shared() {
 		return 0, nil
@@ -49,11 +49,11 @@ func (t Table) Lease(ctx context.Context, name string, ttl time.Duration) (fence
 	return fence, err
 }
 
-// Release ends a lease of this process before its time, so that others need not wait.
+// Release ends a lease of this process early, so that others need not wait.
 func (t Table) Release(ctx context.Context, name string) error {
 	return t.changeLease(ctx, name, func(l *lease, _ time.Time) error {
 		if l.holder == t.store.holder {
-			l.until = time.Unix(0, 0) // past by any clock
+			l.until = time.Unix(0, 0) // expired by any clock
 		}
 		return nil
 	})
@@ -75,7 +75,7 @@ func (t Table) changeLease(ctx context.Context, name string, change func(l *leas
 	return err
 }
 
-// Leased reports whether any process has a lease.
+// Leased reports whether any process holds a lease.
 func (t Table) Leased(ctx context.Context, name string) (held bool, err error) {
 	err = t.store.view(ctx, t.workspace, func(r Reader, h header) error {
 		now, err := r.Now()

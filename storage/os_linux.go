@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// reserve makes the file system keep room for all bytes of a file that has holes: a write through a map into a hole
-// ends the process where the disk is full. Where the file system cannot, nothing is changed.
+// reserve allocates disk space for the holes of a file, because a write through a map into a hole ends the process if
+// the disk is full. If the file system does not support that, nothing is changed.
 func reserve(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package storage
 
-// reserve does nothing: the guard against a full disk alone has to do.
+// reserve does nothing on this system; the guard against a full disk is the only protection.
 func reserve(string) error { return nil }

@@ -4,7 +4,7 @@ package storage
 
 import "math"
 
-// Elsewhere free space is not asked for and the guard against a full disk is off; Open logs that.
+// On these systems free space is unknown and the guard against a full disk is off; Open logs that.
 const spaceKnown = false
 
 func freeSpace(string) (uint64, error) { return math.MaxUint64, nil }

@@ -10,7 +10,7 @@ import (
 
 const spaceKnown = true
 
-// freeSpace is what an ordinary user may still write on the file system of dir.
+// freeSpace returns the bytes that an ordinary user may still write on the file system of dir.
 func freeSpace(dir string) (uint64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {

@@ -22,7 +22,7 @@ import (
 // postgres keeps all entries in one table, which several processes share. The name of an event is its position, so
 // the primary key of an event is its workspace and position.
 //
-// An update first takes an advisory lock for each of its workspaces, so updates of one workspace run one after the
+// An update first takes an advisory lock for each of its workspaces. So updates of one workspace run one after the
 // other, and each reads everything that was committed before it.
 type postgres struct {
 	pool *pgxpool.Pool
@@ -32,11 +32,11 @@ type postgres struct {
 const postgresTable = `create table if not exists waymark_entries (workspace text collate "C" not null,
   kind text collate "C" not null, name bytea not null, record bytea not null, primary key (workspace, kind, name))`
 
-// postgresConnect is how long one server of the address may take to accept a connection, unless it says
-// connect_timeout.
+// postgresConnect is how long one server of the address may take to accept a connection, unless
+// the address sets connect_timeout.
 const postgresConnect = 2 * time.Second
 
-// Name returns a directory as it is, and an address of a database without user, password and parameters.
+// Name returns a directory unchanged, and the address of a database without user, password and parameters.
 func Name(where string) string {
 	scheme, rest, address := strings.Cut(where, "://")
 	if !address {
@@ -70,7 +70,7 @@ func openPostgres(ctx context.Context, address string) (*postgres, error) {
 	}
 	if err := p.prepare(ctx); err != nil {
 		p.pool.Close()
-		var refused *pgconn.PgError // the password, the user, the database
+		var refused *pgconn.PgError // wrong password, user or database
 		if errors.As(err, &refused) && slices.Contains([]string{"28P01", "28000", "3D000"}, refused.Code) {
 			err = fmt.Errorf("the database server refuses the connection: %s (%s)", refused.Message, refused.Code)
 		}
@@ -79,14 +79,14 @@ func openPostgres(ctx context.Context, address string) (*postgres, error) {
 	return p, nil
 }
 
-// fence waits until the synchronous standby has everything that is visible. After a restart of the primary, or the
-// loss of a connection, transactions are visible that still wait for the standby. They must be neither read nor
-// acknowledged while a failover can lose them.
+// fence is a statement that waits until the synchronous standby has every visible transaction. After a restart of the
+// primary, or the loss of a connection, transactions can be visible that still wait for the standby. They must be
+// neither read nor acknowledged while a failover can lose them.
 const fence = `select case when pg_is_in_recovery() then null else pg_logical_emit_message(true, 'waymark', '') end`
 
 type connecting struct{}
 
-// onlyToConnect refuses the connections by which pgx asks the server to cancel an abandoned statement. A cancelled
+// onlyToConnect rejects the connections by which pgx asks the server to cancel an abandoned statement. A cancelled
 // commit that waits for a synchronous standby becomes visible on the primary alone; without the request it stays
 // invisible until the standby has it.
 func onlyToConnect(dial pgconn.DialFunc) pgconn.DialFunc {
@@ -98,7 +98,7 @@ func onlyToConnect(dial pgconn.DialFunc) pgconn.DialFunc {
 	}
 }
 
-// prepare refuses a server that can lose acknowledged data, and creates the table.
+// prepare rejects a server that can lose acknowledged data, and creates the table if it is missing.
 func (p *postgres) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
 	defer cancel()
@@ -117,7 +117,7 @@ and current_setting('synchronous_standby_names') <> ''), '')`).Scan(&standby, &m
 		case lossy != "":
 			return fmt.Errorf("the server has %s and can lose acknowledged data; change that", lossy)
 		}
-		if missing { // creating needs a right that the user of the program may lack later
+		if missing { // creating a table needs a privilege that the user of the program may lack later
 			// Two processes that start at once would both find that the table is missing.
 			_, err = r.exec("select pg_advisory_xact_lock(hashtext('waymark')); " + postgresTable)
 		}
@@ -130,7 +130,7 @@ func (p *postgres) transaction(ctx context.Context, opts pgx.TxOptions, f func(*
 	begin, cancel := context.WithTimeout(context.WithValue(ctx, connecting{}, true), engineTimeout)
 	defer cancel()
 	tx, err := p.pool.BeginTx(begin, opts)
-	for idle := p.pool.Stat().IdleConns(); err != nil && idle > 0 && begin.Err() == nil; idle-- { // all ended with a server
+	for idle := p.pool.Stat().IdleConns(); err != nil && idle > 0 && begin.Err() == nil; idle-- { // idle ones may be broken
 		tx, err = p.pool.BeginTx(begin, opts)
 	}
 	if err != nil {
@@ -149,11 +149,12 @@ func (p *postgres) View(ctx context.Context, f func(Reader) error) error {
 	return p.transaction(ctx, opts, func(r *pgReader) error { return f(r) })
 }
 
-// Update repeats a transaction that another one obstructs, or that loses its connection. If the connection is lost
-// during the commit, whoever has the locks next sees whether it was committed. Writes without a workspace may be repeated.
+// Update repeats a transaction that conflicts with another one or loses its connection. If the connection is lost
+// during the commit, the next attempt takes the locks and then reads whether the commit succeeded. Without a workspace
+// there is no lock, so the writes may be repeated.
 func (p *postgres) Update(ctx context.Context, workspaces []string, f func(Reader) ([]Pair, error)) error {
-	sent := false // a commit, without receiving an answer
-	// The transaction also writes something that no other does.
+	sent := false // a commit was sent, but its answer was not received
+	// The transaction also writes a random value, by which a later attempt recognises its commit.
 	proof := Pair{Key{tableMarks, "", "commit/" + p.id}, []byte(rand.Text())}
 	return p.repeat(ctx, func(r *pgReader) error {
 		// A server that lost its client releases the locks after 15 seconds.
@@ -181,7 +182,8 @@ func (p *postgres) Update(ctx context.Context, workspaces []string, f func(Reade
 	})
 }
 
-// repeat runs a transaction that writes until it succeeds, or fails for a lasting reason.
+// repeat runs a write transaction until it succeeds, fails with an error that is not
+// transient, or engineTimeout is over.
 func (p *postgres) repeat(ctx context.Context, f func(*pgReader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
 	defer cancel()
@@ -206,7 +208,7 @@ func transient(err error) bool {
 		return false // not an error of the server
 	}
 	switch code := sqlState(err); code {
-	case "", "40001", "40P01", "55P03", "53300": // no connection; serialization, deadlock, lock timeout, connections
+	case "", "40001", "40P01", "55P03", "53300": // no connection; serialization, deadlock, lock timeout, connection limit
 		return true
 	default: // the server ends or starts, or the connection failed
 		return strings.HasPrefix(code, "57") || strings.HasPrefix(code, "08")
@@ -283,7 +285,7 @@ func (r *pgReader) Now() (now time.Time, err error) {
 	return now, unavailable(err)
 }
 
-// columns are entries as the arrays that a statement takes.
+// columns holds entries as the array parameters of a statement.
 type columns struct {
 	spaces, kinds []string
 	names, values [][]byte
@@ -312,7 +314,7 @@ join waymark_entries on (workspace, kind, name) = (w, k, n)`, c.spaces, c.kinds,
 	return values, unavailable(err)
 }
 
-// scanRows is how many entries are read at once: a part of a snapshot has half a megabyte.
+// scanRows and scanParts are the numbers of entries read at once; a part of a snapshot has half a megabyte.
 const scanRows, scanParts = 100, 8
 
 func (r *pgReader) Scan(t kind, space, from, to string) iter.Seq2[Pair, error] {
@@ -321,7 +323,7 @@ func (r *pgReader) Scan(t kind, space, from, to string) iter.Seq2[Pair, error] {
 		switch t {
 		case tableParts:
 			limit = scanParts
-		case tableHeads: // a store looks at all of them several times a second
+		case tableHeads: // a store polls all of them several times a second
 			limit = math.MaxInt32
 		}
 		for n := limit; n == limit; {
@@ -355,7 +357,7 @@ and ($4::bytea is null or name < $4) order by name limit $5`, space, t.String(),
 	})
 }
 
-// bound is the end of a range of names; nil is none.
+// bound returns the exclusive end of a range of names; nil means no end.
 func bound(to string) []byte {
 	if to == "" {
 		return nil

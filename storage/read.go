@@ -14,8 +14,8 @@ import (
 	"waymark/internal/bounded"
 )
 
-// A page is read in one transaction and handed out after it, so a reader may take its time, or append, without
-// holding a transaction open.
+// A page is read in one transaction and yielded after it, so a reader that is slow or appends
+// does not hold a transaction open.
 const (
 	pageEntries = 1000
 	pageBytes   = 1 << 20
@@ -27,8 +27,8 @@ func (s *Store) header(ctx context.Context, workspace string) (h header, err err
 	return h, err
 }
 
-// entries yields the entries of a table with names in [from, to), in pages; [ErrNotFound] once the workspace was
-// deleted, of which h is the header.
+// entries yields the entries of a table with names in [from, to), page by page. h is the header of the workspace; if
+// the workspace is deleted meanwhile, entries yields [ErrNotFound].
 func (s *Store) entries(ctx context.Context, workspace string, h header, t kind, from, to string) iter.Seq2[Pair, error] {
 	return func(yield func(Pair, error) bool) {
 		for more := true; more; {
@@ -64,8 +64,8 @@ func (s *Store) entries(ctx context.Context, workspace string, h header, t kind,
 	}
 }
 
-// Read yields the events after a seq, in order, up to the end of the log when the reading began. It verifies digests
-// and the chain.
+// Read yields the events after a seq, in order, up to the end of the log at the start of the iteration. It
+// verifies digests and the chain.
 func (s *Store) Read(ctx context.Context, workspace string, after uint64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		fail := func(err error) { yield(Event{}, fmt.Errorf("read workspace %q: %w", workspace, err)) }
@@ -83,7 +83,7 @@ func (s *Store) Read(ctx context.Context, workspace string, after uint64) iter.S
 				return
 			}
 			e, err := decodeEvent(number(p.Name), p.Value)
-			if err == nil && (after == 0 || e.Seq != after) { // the chain begins with the event after
+			if err == nil && (after == 0 || e.Seq != after) { // the event with seq after is only the start of the chain
 				err = e.follows(last)
 			}
 			if err != nil {
@@ -124,7 +124,7 @@ func encodeRow(version uint64, value []byte) []byte {
 	return append(binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(value)), version), value...)
 }
 
-// decodeRow of nothing is a row with version 0.
+// decodeRow decodes a row. For nil it returns a row with version 0.
 func decodeRow(key string, b []byte) (Row, error) {
 	switch {
 	case b == nil:
@@ -135,7 +135,7 @@ func decodeRow(key string, b []byte) (Row, error) {
 	return Row{key, b[8:], binary.BigEndian.Uint64(b)}, nil
 }
 
-// after is the first name behind those with a prefix; "": there is none.
+// after returns the smallest name greater than all names with a prefix; "" if there is none.
 func after(prefix string) string {
 	b := []byte(prefix)
 	for i := len(b) - 1; i >= 0; i-- {
@@ -147,13 +147,13 @@ func after(prefix string) string {
 	return ""
 }
 
-// Table is the rows of one workspace.
+// Table gives access to the rows of one workspace.
 type Table struct {
 	store     *Store
 	workspace string
 }
 
-// Table returns the rows of a workspace, which the first write creates.
+// Table returns the rows of a workspace. The first write creates the workspace.
 func (s *Store) Table(workspace string) Table { return Table{s, workspace} }
 
 // System returns the rows that belong to no workspace.
@@ -178,7 +178,7 @@ func (t Table) Get(ctx context.Context, key string) (value []byte, version uint6
 	return row.Value, row.Version, err
 }
 
-// List yields the rows of which the key has a prefix, in the order of keys.
+// List yields the rows whose keys have a prefix, in the order of keys.
 func (t Table) List(ctx context.Context, prefix string) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		h, err := t.store.header(ctx, t.workspace)
@@ -203,12 +203,13 @@ func (t Table) Put(ctx context.Context, key string, value []byte) error {
 	return t.Apply(ctx, Change{Key: key, Value: append([]byte{}, value...)})
 }
 
-// CAS sets a row if it has a version, 0 for a row that must not exist; else [ErrConflict].
+// CAS sets a row if it has the given version, where 0 means that it must not exist.
+// Otherwise it returns [ErrConflict].
 func (t Table) CAS(ctx context.Context, key string, version uint64, value []byte) error {
 	return t.Apply(ctx, Change{key, append([]byte{}, value...), &version})
 }
 
-// Delete deletes rows, many in several transactions; none is no error.
+// Delete deletes rows, many of them in several transactions. Missing rows and an empty list are no error.
 func (t Table) Delete(ctx context.Context, keys ...string) error {
 	for chunk := range slices.Chunk(keys, maxRecords) {
 		changes := make([]Change, len(chunk))
@@ -222,16 +223,17 @@ func (t Table) Delete(ctx context.Context, keys ...string) error {
 	return nil
 }
 
-// cacheGrace is how long rows in memory are answered while the database does not answer. After that a key may have been
-// revoked for too long.
+// cacheGrace is how long [Table.Cached] returns rows from memory while the database does not answer. It bounds how
+// long a revoked key is still accepted.
 const cacheGrace = 15 * time.Minute
 
 type cachedRow struct {
 	value   []byte
-	changes uint64 // of the workspace, when the row was read
+	changes uint64 // number of changes of the workspace when the row was read
 }
 
-// Cached is Get from memory, for rows that every request reads. Writes of other processes count within a second.
+// Cached is Get with a cache in memory, for rows that every request reads. Writes of other
+// processes take effect within a second.
 func (t Table) Cached(ctx context.Context, key string) (value []byte, err error) {
 	s := t.store
 	if !s.Shared() {
@@ -255,7 +257,7 @@ func (t Table) Cached(ctx context.Context, key string) (value []byte, err error)
 		w.cached[key] = cachedRow{value, n}
 	case errors.Is(err, ErrNotFound):
 		delete(w.cached, key)
-	case errors.Is(err, ErrUnavailable) && known: // another row may have changed
+	case errors.Is(err, ErrUnavailable) && known: // the change may be of another row
 		return kept.value, nil
 	}
 	return value, err
@@ -264,14 +266,14 @@ func (t Table) Cached(ctx context.Context, key string) (value []byte, err error)
 // Shared reports whether other processes write, too.
 func (t Table) Shared() bool { return t.store.Shared() }
 
-// Apply makes changes, all or none.
+// Apply applies changes, all or none.
 func (t Table) Apply(ctx context.Context, changes ...Change) error {
 	_, err := t.store.Append(ctx, t.workspace, Batch{Changes: changes})
 	return err
 }
 
-// Follow calls changed, until ctx ends, when another process may have changed rows; never where no other process
-// writes. Whoever keeps rows in memory then reads them again.
+// Follow calls changed whenever another process may have changed rows, until ctx ends. If no other process writes, it
+// returns at once. A caller that keeps rows in memory then reads them again.
 func (t Table) Follow(ctx context.Context, changed func()) {
 	for seen, more := t.store.Changes(t.workspace); t.store.Shared(); {
 		select {
@@ -283,7 +285,7 @@ func (t Table) Follow(ctx context.Context, changed func()) {
 		if seen, more = t.store.Changes(t.workspace); seen != n {
 			changed()
 		}
-		if !bounded.Wait(ctx, pollInterval) { // a busy workspace changes more often than the rows
+		if !bounded.Wait(ctx, pollInterval) { // limits the rate, since a busy workspace changes more often than its rows
 			return
 		}
 	}

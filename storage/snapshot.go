@@ -15,17 +15,17 @@ import (
 	"slices"
 )
 
-// A snapshot is derived data, valid for the log up to an event. It is stored in parts, which become a snapshot when
-// the list of the workspace names it. The list has the two newest, oldest first, each in 64 bytes:
+// A snapshot is data derived from the log up to an event. It is stored in parts, and becomes visible when it is added
+// to the list of the workspace. The list contains the two newest snapshots, oldest first, each in 64 bytes:
 //
-//	seq fence random     the name, which begins the names of the parts
+//	seq fence random     the name, which is the prefix of the names of the parts
 //	size SHA-256         of the parts together
 
 const listed = 3*8 + 8 + sha256.Size
 
 func snapshotsKey(space string) Key { return Key{tableSnapshots, space, ""} }
 
-// Snapshot is one that is kept, of the log up to an event.
+// Snapshot is a stored snapshot of the log up to an event.
 type Snapshot struct {
 	Seq   uint64
 	store *Store
@@ -34,21 +34,21 @@ type Snapshot struct {
 }
 
 const (
-	partBytes     = 512 << 10 // below badger's threshold for values of their own file
+	partBytes     = 512 << 10 // below the size at which badger moves values to its value log
 	keptSnapshots = 2
 	maxSnapshot   = 4 << 30
 )
 
-// PutSnapshot stores the data that write writes, derived from the log up to seq. It is refused with [ErrHeld] if
-// another process took the lease with that fencing number over ("" for no lease), and if something was erased while the
-// log ended at seq or later. An error of write, or the end of ctx, leaves things as they were. Snapshots of one process
-// are written one after another.
+// PutSnapshot stores the data that write writes, derived from the log up to seq. fence is the fencing number with
+// which this process holds lease; lease "" means no lease. If another process has taken over the lease, PutSnapshot
+// returns [ErrHeld]. It also fails if something was erased while the log ended at seq or later. An error of write, or
+// the end of ctx, leaves the stored snapshots unchanged. A process writes one snapshot at a time.
 func (s *Store) PutSnapshot(ctx context.Context, workspace string, seq uint64, lease string, fence uint64, write func(io.Writer) error) error {
 	s.snapshots.Lock()
 	defer s.snapshots.Unlock()
 	h := s.seen(workspace)
 	p := &partWriter{ctx: ctx, store: s, workspace: workspace, space: h.space(workspace), prefix: name(seq, fence, mathrand.Uint64()), sum: sha256.New()}
-	err := p.leads(lease, fence) // else it would delete the parts of the holder
+	err := p.leads(lease, fence) // otherwise it would delete the parts of the holder
 	if err == nil {
 		err = p.clean()
 	}
@@ -73,7 +73,7 @@ type partWriter struct {
 	ctx              context.Context
 	store            *Store
 	workspace, space string
-	prefix           string // of the names of the parts
+	prefix           string // prefix of the names of the parts
 	parts            uint64
 	size             uint64
 	sum              hash.Hash
@@ -95,7 +95,7 @@ func (p *partWriter) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// leads reports whether nobody took over the lease since.
+// leads returns [ErrHeld] if another process has taken over the lease since.
 func (p *partWriter) leads(lease string, fence uint64) error {
 	return p.store.view(p.ctx, "", func(r Reader, _ header) error {
 		values, err := r.Get(Key{tableLeases, "", lease})
@@ -106,7 +106,7 @@ func (p *partWriter) leads(lease string, fence uint64) error {
 	})
 }
 
-// clean deletes the parts of snapshots that were not finished or are not kept.
+// clean deletes the parts of snapshots that were not finished or are no longer in the list.
 func (p *partWriter) clean() error {
 	kept, err := p.store.Snapshots(p.ctx, p.workspace)
 	if err != nil {
@@ -121,7 +121,7 @@ func (p *partWriter) clean() error {
 	return nil
 }
 
-// finish makes the snapshot visible and takes the third newest away.
+// finish adds the snapshot to the list and removes the third newest from it.
 func (p *partWriter) finish(c *commit, seq uint64, lease string, fence uint64) error {
 	h := c.headers[p.workspace]
 	switch {
@@ -140,7 +140,7 @@ func (p *partWriter) finish(c *commit, seq uint64, lease string, fence uint64) e
 	}
 	entry := append(binary.BigEndian.AppendUint64([]byte(p.prefix), p.size), p.sum.Sum(nil)...)
 	list := slices.DeleteFunc(slices.Collect(slices.Chunk(c.get(snapshotsKey(p.space)), listed)), func(e []byte) bool {
-		return number(string(e)) == seq // one snapshot an event
+		return number(string(e)) == seq // one snapshot per event
 	})
 	list = append(list, entry)
 	slices.SortFunc(list, bytes.Compare)
@@ -149,7 +149,7 @@ func (p *partWriter) finish(c *commit, seq uint64, lease string, fence uint64) e
 	return nil
 }
 
-// Snapshots returns those that are kept, newest first.
+// Snapshots returns the stored snapshots, newest first.
 func (s *Store) Snapshots(ctx context.Context, workspace string) (kept []Snapshot, err error) {
 	err = s.view(ctx, workspace, func(r Reader, h header) error {
 		list := snapshotsKey(h.space(workspace))
@@ -173,7 +173,7 @@ func (s *Store) Snapshots(ctx context.Context, workspace string) (kept []Snapsho
 
 func (s Snapshot) prefix() string { return string(s.entry[:24]) }
 
-// Data reads the parts; [ErrNotFound] if the snapshot was removed meanwhile.
+// Data returns the content of a snapshot, or [ErrNotFound] if the snapshot was removed meanwhile.
 func (s Snapshot) Data(ctx context.Context) (data []byte, err error) {
 	size := binary.BigEndian.Uint64(s.entry[24:])
 	err = s.store.view(ctx, "", func(r Reader, _ header) error {
@@ -215,7 +215,7 @@ func (s *Store) DropSnapshots(ctx context.Context, workspace string) error {
 	return err
 }
 
-// sweep deletes parts of snapshots. What it fails to delete the next snapshot does.
+// sweep deletes parts of snapshots. The next snapshot deletes the parts that sweep fails to delete.
 func (s *Store) sweep(ctx context.Context, space, from, to string) {
 	if err := s.engine.Drop(ctx, tableParts, space, from, to); err != nil && ctx.Err() == nil {
 		s.log.Warn("parts of old snapshots could not be deleted; the next snapshot tries again", "error", err)

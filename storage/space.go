@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// Badger writes through mapped files; on a full disk that is a SIGBUS, which ends the process and
-// every later start. So the store refuses to write while there is still room for what badger must do
-// on its own (flush its memtables, compact):
+// Badger writes through mapped files. On a full disk such a write raises SIGBUS, which ends the process and every
+// later start. So the store rejects writes while there is still room for the writes that badger does on its own
+// (flushing its memtables, compaction):
 //
 //	free ≥ 4·memtable + database/2 + 16 MiB
 //
-// The formula is measured: with it 1.3 million writes on small tmpfs and ext4 images ended without
-// a SIGBUS, and the database opened again afterwards. Others may fill the disk between two looks: the
-// write-ahead logs, the only files that a refused or unfinished commit touches, have their room reserved.
+// The formula comes from measurements: with it 1.3 million writes on small tmpfs and ext4 images ended without a
+// SIGBUS, and the database opened again afterwards. Other programs may fill the disk between two checks. Therefore
+// space is reserved for the write-ahead logs, the only files that a rejected or unfinished commit touches.
 const (
 	memTable     = 16 << 20
 	spaceReserve = 4*memTable + 16<<20
-	spaceBytes   = 8 << 20 // written between two looks at the disk
+	spaceBytes   = 8 << 20 // written between two checks of the disk
 	spaceAge     = time.Second
 )
 
@@ -32,12 +32,13 @@ type spaceGuard struct {
 	free func(dir string) (uint64, error)
 
 	mu     sync.Mutex
-	bytes  int // written since the last look
+	bytes  int // written since the last check
 	looked time.Time
 	low    error
 }
 
-// check is asked before each commit. While space is low it looks every time.
+// check returns an error while disk space is low. It is called before each commit. While space is low
+// it checks the disk every time.
 func (g *spaceGuard) check() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -77,11 +78,12 @@ func (g *spaceGuard) look() error {
 	return err
 }
 
-// closes reports whether there is room for what closing the database writes: its memtables as tables.
+// closes reports whether there is room to close the database, which writes its memtables as tables.
 func (g *spaceGuard) closes() bool {
 	free, err := g.free(g.dir)
 	return err != nil || free >= spaceReserve/2
 }
 
-// FreeSpace returns the bytes that an ordinary user may still write on the file system of dir; math.MaxUint64: not known.
+// FreeSpace returns the bytes that an ordinary user may still write on the file system
+// of dir; math.MaxUint64: unknown.
 func FreeSpace(dir string) (uint64, error) { return freeSpace(dir) }

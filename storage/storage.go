@@ -1,6 +1,6 @@
-// Package storage keeps the histories of workspaces, durably.
+// Package storage stores the histories of workspaces durably.
 //
-// A workspace is one append-only log and one small map of rows. The log is the truth:
+// A workspace is one append-only log and one small map of rows. The log is the source of truth:
 //
 //	seq    1        2        3                    dense, from 1
 //	chain  c1 ───▶  c2 ───▶  c3                   c(n) = SHA-256(c(n-1) ‖ seq ‖ digest(payload n))
@@ -11,7 +11,7 @@
 //	store, err := storage.Open(dir, storage.Options{})
 //	done, err := store.Append(ctx, "default", storage.Batch{Records: []storage.Record{{Key: "episode/1", Payload: b}}})
 //
-// [Store] has the rules of logs, rows, snapshots, leases, erasures and backups. Below it an [Engine] is an
+// [Store] implements the rules of logs, rows, snapshots, leases, erasures and backups. It runs on an [Engine], an
 // ordered map with transactions: badger in one directory, or PostgreSQL, which several processes share.
 package storage
 
@@ -33,9 +33,9 @@ import (
 	"waymark/internal/bounded"
 )
 
-// The errors of a store, by the moment they occur.
+// The errors of a store, grouped by when they occur.
 var (
-	// While opening: another process has the directory.
+	// While opening: another process holds the directory.
 	ErrInUse = errors.New("data directory is in use")
 	// While opening or reading: acknowledged data is missing or changed.
 	ErrDamaged = errors.New("data is damaged")
@@ -43,37 +43,37 @@ var (
 	ErrNoSpace = errors.New("too little disk space")
 	// While writing: an earlier commit failed, so nothing more is accepted until a restart.
 	ErrReadOnly = errors.New("storage stopped accepting writes")
-	// While reading or writing: the database does not answer. Of a write it is unknown whether it is stored.
+	// While reading or writing: the database does not answer. It is unknown whether a write was stored.
 	ErrUnavailable = errors.New("the database does not answer")
-	// In an append: the log does not end where the batch says. Nothing of it is stored.
+	// In an append: the log does not end at Batch.At. Nothing of the batch is stored.
 	ErrBehind = errors.New("another process appended first")
-	// In a batch: a row does not have the version that the batch says. Nothing of it is stored.
+	// In a batch: a row does not have the version that the batch requires. Nothing of the batch is stored.
 	ErrConflict = errors.New("version conflict")
 	// A row or a workspace that does not exist.
 	ErrNotFound = errors.New("not found")
-	// Another process holds the lease, or took it over since.
+	// Another process holds the lease, or has taken it over.
 	ErrHeld = errors.New("another process holds the lease")
 	// Any call after Close.
 	ErrClosed = errors.New("storage is closed")
 )
 
-// The most bytes of the payload of one event or row, of the key of a row, and of the name of a workspace.
+// The maximum size in bytes of the payload of one event or row, of the key of a row, and of the name of a workspace.
 const (
 	MaxPayload   = 256 << 10
 	maxRowKey    = 512
 	maxWorkspace = 128
 )
 
-// Record is an event to be appended. A key that is not empty identifies the recorded thing (an episode id): a second
-// record with the same key is a duplicate if its payload is the same, and a conflict if not.
+// Record is an event to be appended. A non-empty key identifies the recorded object (for example an episode id): a
+// second record with the same key is a duplicate if its payload is equal, and a conflict otherwise.
 type Record struct {
 	Key     string
 	Payload []byte
 	Changes []Change // take effect in the same transaction
 }
 
-// Change sets a row or, without a value, deletes it. Version, where not nil, is the one that the row must
-// have, 0 for a row that must not exist; if it has another one, the batch is refused with [ErrConflict].
+// Change sets a row or, if Value is nil, deletes it. Version, if not nil, is the version that the row must have; 0
+// means that the row must not exist. If the row has another version, the batch is rejected with [ErrConflict].
 type Change struct {
 	Key     string
 	Value   []byte // nil: delete
@@ -82,19 +82,20 @@ type Change struct {
 
 // Batch is one transaction in a workspace. A batch without records and changes creates the workspace.
 type Batch struct {
-	At      *Head    // where the log must end, else [ErrBehind]; nil: anywhere
-	Records []Record // stored in order; more than one transaction holds are stored in several, each atomic
+	At      *Head    // required end of the log, else [ErrBehind]; nil: no requirement
+	Records []Record // stored in order; split into several atomic transactions if they do not fit in one
 	Changes []Change // take effect with the first transaction
-	Erase   []uint64 // events of which the payload is erased with the first transaction; unknown ones are no error
+	Erase   []uint64 // events whose payloads are erased with the first transaction; unknown events are no error
 }
 
-// Done is the result of a batch. After a failed append it has the receipts of the transactions before.
+// Done is the result of a batch. After a failed append it contains the receipts of the
+// transactions before the failure.
 type Done struct {
 	Receipts []Receipt // of the records, in order
 	Head     Head      // the end of the log after the batch
 }
 
-// Receipt answers one record.
+// Receipt is the result of one record.
 type Receipt struct {
 	Seq    uint64 // of the event stored, or of the earlier one with this key
 	Status Status
@@ -112,21 +113,21 @@ const (
 
 // Options of a store.
 type Options struct {
-	// Logger receives the reports of the store and of badger; nil is slog.Default().
+	// Logger receives the log messages of the store and of badger; nil is slog.Default().
 	Logger *slog.Logger
 
 	free   func(dir string) (uint64, error) // replaces statfs in tests
 	commit func(fn func() error) error      // wraps each commit in tests
 }
 
-// Store holds the workspaces. All methods may be called concurrently. The workspace "" always exists; it has
-// rows alone, those that belong to no workspace.
+// Store holds the workspaces. All methods may be called concurrently. The workspace "" always exists; it has no log,
+// only the rows that belong to no workspace.
 type Store struct {
 	engine Engine
 	log    *slog.Logger
-	holder string // of leases
+	holder string // random id of this store as a holder of leases
 
-	turn    chan struct{} // held by the transaction that writes
+	turn    chan struct{} // semaphore of size 1, held by the running write transaction
 	running sync.WaitGroup
 	life    context.Context
 	end     context.CancelFunc
@@ -136,11 +137,11 @@ type Store struct {
 	mu      sync.Mutex
 	closed  bool
 	spaces  map[string]*space
-	lost    error     // why the engine did not answer last; nil: it did
-	contact time.Time // when it answered last
+	lost    error     // error of the last poll if the engine did not answer; nil: it answered
+	contact time.Time // time of the last answer of the engine
 }
 
-// space is a workspace as it was last seen.
+// space is the last known state of a workspace.
 type space struct {
 	header
 	moved chan struct{} // closed when the header changes
@@ -148,8 +149,8 @@ type space struct {
 	cached map[string]cachedRow // see [Table.Cached]
 }
 
-// New makes a store of an engine, which it closes. It reads the headers of all workspaces and, where no other process
-// writes, reads and verifies every log.
+// New returns a store on an engine; [Store.Close] closes the engine. New reads the headers of all workspaces and, if
+// no other process writes, reads and verifies every log.
 func New(ctx context.Context, engine Engine, opts Options) (*Store, error) {
 	s := newStore(engine, opts)
 	err := s.look(ctx)
@@ -181,7 +182,7 @@ func newStore(engine Engine, opts Options) *Store {
 	return s
 }
 
-// Close waits for the transaction that writes, refuses everything else, and closes the engine.
+// Close waits for the running write transaction, rejects all other calls, and closes the engine.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -192,11 +193,11 @@ func (s *Store) Close() error {
 	s.mu.Unlock()
 	s.end()
 	s.running.Wait()
-	s.turn <- struct{}{} // for good
+	s.turn <- struct{}{} // never released
 	return s.engine.Close()
 }
 
-// view runs f on one consistent state, with the header of a workspace.
+// view runs f on one consistent state and passes it the header of a workspace.
 func (s *Store) view(ctx context.Context, workspace string, f func(Reader, header) error) error {
 	if s.life.Err() != nil {
 		return ErrClosed
@@ -216,7 +217,8 @@ func (s *Store) view(ctx context.Context, workspace string, f func(Reader, heade
 // Shared reports whether other processes write, too.
 func (s *Store) Shared() bool { return s.engine.Shared() }
 
-// Writable is nil, or says why writes are refused now: [ErrReadOnly], [ErrNoSpace], [ErrUnavailable], [ErrClosed].
+// Writable returns nil, or the error with which writes are now rejected: [ErrReadOnly], [ErrNoSpace],
+// [ErrUnavailable], [ErrClosed].
 func (s *Store) Writable() error {
 	if s.life.Err() != nil {
 		return ErrClosed
@@ -224,7 +226,8 @@ func (s *Store) Writable() error {
 	return cmp.Or(s.unavailable(), s.engine.Writable())
 }
 
-// unavailable is why nothing can be asked now. A poll that Close ends is no outage.
+// unavailable returns the error with which all calls are now rejected, or nil. In a closed store that is [ErrClosed],
+// because a poll that Close interrupts is not an outage.
 func (s *Store) unavailable() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -265,7 +268,7 @@ func (s *Store) look(ctx context.Context) error {
 	return err
 }
 
-// saw keeps the header of a workspace, unless a newer one is known. s.mu is held.
+// saw stores the header of a workspace, unless a newer one is already stored. The caller holds s.mu.
 func (s *Store) saw(name string, h header) {
 	if w := s.space(name); w.Changes < h.Changes {
 		w.header = h
@@ -274,7 +277,7 @@ func (s *Store) saw(name string, h header) {
 	}
 }
 
-// space is what is kept of a workspace. s.mu is held.
+// space returns the in-memory entry of a workspace and creates it if it is missing. The caller holds s.mu.
 func (s *Store) space(name string) *space {
 	w := s.spaces[name]
 	if w == nil {
@@ -284,7 +287,7 @@ func (s *Store) space(name string) *space {
 	return w
 }
 
-// seen is the header of a workspace as it was last seen.
+// seen returns the last known header of a workspace, or the zero header.
 func (s *Store) seen(workspace string) (h header) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -294,11 +297,11 @@ func (s *Store) seen(workspace string) (h header) {
 	return h
 }
 
-// pollInterval is how often a shared engine is asked what others wrote: rows and events of one process hold in all
-// others within a second.
+// pollInterval is the interval at which a shared engine is polled for writes of other processes. Rows and events of
+// one process take effect in all others within a second.
 const pollInterval = 250 * time.Millisecond
 
-// follow reads what other processes write.
+// follow polls a shared engine for the writes of other processes until the store closes.
 func (s *Store) follow() {
 	for s.engine.Shared() && bounded.Wait(s.life, pollInterval) {
 		before := s.unavailable()
@@ -315,11 +318,11 @@ func (s *Store) follow() {
 	}
 }
 
-// Head is the end of the log of a workspace, as far as it is known without asking the engine.
+// Head returns the end of the log of a workspace as last seen, without asking the engine.
 func (s *Store) Head(workspace string) Head { return s.seen(workspace).Head }
 
-// Changes counts the transactions that changed a workspace, as far as is known without asking the engine, and
-// returns a channel that is closed when there are more: whoever keeps rows in memory then reads them again.
+// Changes returns the number of transactions that changed a workspace, as last seen without asking the engine, and a
+// channel that is closed at the next change. A caller that keeps rows in memory then reads them again.
 func (s *Store) Changes(workspace string) (n uint64, more <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -327,7 +330,7 @@ func (s *Store) Changes(workspace string) (n uint64, more <-chan struct{}) {
 	return w.Changes, w.moved
 }
 
-// Exists reports whether there is a workspace. One that another process creates is known within a second.
+// Exists reports whether a workspace exists. A workspace that another process creates is visible within a second.
 func (s *Store) Exists(workspace string) bool { return s.seen(workspace).exists() }
 
 // Workspaces lists the names, sorted.

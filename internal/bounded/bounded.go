@@ -1,4 +1,5 @@
-// Package bounded reads files, pipes and terminals that somebody else fills, with a limit, and waits: until a context ends.
+// Package bounded reads files, pipes and terminals with content from others, up to a limit. It ends each read and each
+// wait when a context ends.
 package bounded
 
 import (
@@ -17,7 +18,7 @@ const (
 	Transfer = 1 << 40
 )
 
-// LimitError is an input that does not end before its limit.
+// LimitError is the error of an input that is longer than its limit.
 type LimitError struct {
 	Name  string
 	Limit int64
@@ -27,7 +28,7 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("%s is larger than %d MiB", e.Name, e.Limit>>20)
 }
 
-// Open opens a file. A named pipe is waited for until somebody writes to it or the context ends.
+// Open opens a file. For a named pipe, it waits until somebody writes to it or the context ends.
 func Open(ctx context.Context, path string, limit int64) (io.ReadCloser, error) {
 	f, err := until(ctx, func() (*os.File, error) { return os.Open(path) })
 	if err != nil {
@@ -39,8 +40,8 @@ func Open(ctx context.Context, path string, limit int64) (io.ReadCloser, error) 
 	}{New(ctx, f, path, limit), f}, nil
 }
 
-// New returns a reader of in that fails with a [LimitError] past the limit, and as soon as the context ends, also while
-// in blocks.
+// New returns a reader of in. It fails with a [LimitError] beyond the limit, and as soon as the context ends, even
+// while in blocks.
 func New(ctx context.Context, in io.Reader, name string, limit int64) io.Reader {
 	r := &reader{ctx: ctx, in: in, name: name, limit: limit}
 	if f, ok := in.(*os.File); ok {
@@ -95,7 +96,7 @@ func (r *reader) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// until calls a function that may block, and leaves it behind when the context ends.
+// until calls a function that may block, and returns without waiting for it when the context ends.
 func until[T any](ctx context.Context, call func() (T, error)) (none T, err error) {
 	type result struct {
 		value T
@@ -114,7 +115,7 @@ func until[T any](ctx context.Context, call func() (T, error)) (none T, err erro
 	}
 }
 
-// Wait waits for d. It returns false, and at once, when the context ends.
+// Wait waits for d. It returns false, without further delay, when the context ends.
 func Wait(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):

@@ -22,10 +22,10 @@ const (
 	MaxArray = 10_000
 )
 
-// Space is the white space of JSON; what else Unicode calls so belongs to a value, or to none.
+// Space is the white space of JSON. Other white space of Unicode is part of a value, or an error.
 const Space = " \t\r\n"
 
-// Error says why an input is refused. Place is a JSON pointer into it.
+// Error is the reason why an input is rejected. Place is a JSON pointer into the input.
 type Error struct {
 	Syntax  bool // the text is not acceptable JSON; otherwise the value does not fit the type
 	Cut     bool // the text ends before the value does
@@ -79,7 +79,7 @@ func check(data []byte, maxArray int64) error {
 	}
 }
 
-// syntaxError tells a value that ends early, of which more may come, from one that is malformed.
+// syntaxError distinguishes a value that ends early, which may continue, from a malformed one.
 func syntaxError(dec *jsontext.Decoder, err error) error {
 	var syntactic *jsontext.SyntacticError
 	switch {
@@ -121,7 +121,7 @@ func UnmarshalForeign(data []byte, v any) error {
 	return Fit(data, v)
 }
 
-// Fit decodes data, which was checked before.
+// Fit decodes data that has been checked before.
 func Fit(data []byte, v any, opts ...json.Options) error {
 	if k := reflect.TypeOf(v).Elem().Kind(); jsontext.Value(data).Kind() == 'n' && (k == reflect.Struct || k == reflect.Slice || k == reflect.Map) {
 		return &Error{Reason: "a JSON null does not fit here"}
@@ -129,9 +129,9 @@ func Fit(data []byte, v any, opts ...json.Options) error {
 	return fitError(json.Unmarshal(data, v, append(opts, json.WithUnmarshalers(wholeNumbers))...))
 }
 
-// fitError names the place as a JSON pointer. An error of this package that came through a decoder of a field
-// is kept as it is. An unknown field is compared with the fields of the type at that place, to suggest the
-// one that was meant.
+// fitError converts an error of decoding into an [Error] with the place as a JSON pointer. It returns an error of this
+// package from the decoder of a field unchanged. It compares an unknown field with the fields of the type at that
+// place, to suggest the intended one.
 func fitError(err error) error {
 	var inner *Error
 	var semantic *json.SemanticError
@@ -162,7 +162,7 @@ func fitError(err error) error {
 	return e
 }
 
-// wanted says which JSON fits a Go type, if that is plain.
+// wanted names the JSON type that fits a Go type; it is empty for other types.
 func wanted(t reflect.Type) string {
 	if t == nil {
 		return ""
@@ -184,14 +184,14 @@ func wanted(t reflect.Type) string {
 	return ""
 }
 
-// Errors use these words and no others, whatever a type of Go is called: a caller knows the standard, not this program.
-//
-// kindNames are the words of the JSON standard, in which numbers are of one kind and begin with any digit.
+// kindNames are the type names of the JSON standard. Errors use them and no names of Go types, because a caller knows
+// the standard, not this program. All numbers are of the kind '0', whatever digit they begin with.
 var kindNames = map[jsontext.Kind]string{
 	'n': "null", 't': "boolean", 'f': "boolean", '"': "string", '0': "number", '{': "object", '[': "array",
 }
 
-// wholeNumbers reads 5.0 as the whole number 5, which it is by JSON Schema: hosts whose numbers are all floating write them so.
+// wholeNumbers reads 5.0 as the integer 5, to which it is equal in JSON Schema: hosts that have only floating-point
+// numbers write integers in this form.
 var wholeNumbers = json.JoinUnmarshalers(json.UnmarshalFromFunc(wholeNumber[int]), json.UnmarshalFromFunc(wholeNumber[int64]), json.UnmarshalFromFunc(wholeNumber[uint64]))
 
 var zeroFraction = regexp.MustCompile(`^(-?[0-9]+)\.0+($|[^0-9eE])`)

@@ -1,12 +1,12 @@
-// Package codec has the two forms of data that this program reads with care.
+// Package codec reads and writes a compact binary form, and reads JSON strictly.
 //
 // [Writer] and [Reader] are for large derived data such as snapshots, where a general encoding would cost more than the
-// data: little endian, lengths first.
+// data. The form is little endian, with lengths before the content.
 //
-// [Unmarshal] and [UnmarshalForeign] read the JSON that comes from outside: bodies, frames, files. encoding/json takes
-// duplicate names (the last wins), folds the case of names (even ſ to s), repairs invalid UTF-8 and leaves trailing data
-// to the caller. Each of these lets two readers see two different requests in the same bytes. Here an input is exactly
-// one value, and what is refused is refused in the same words for every input.
+// [Unmarshal] and [UnmarshalForeign] read JSON from outside: bodies, frames, files. encoding/json accepts duplicate
+// names (the last wins), folds the case of names (even ſ to s), repairs invalid UTF-8 and leaves trailing data to the
+// caller. Each of these lets two parsers read two different requests from the same bytes. Here an input is exactly one
+// value, and a rejected value gives the same error message in every input.
 package codec
 
 import (
@@ -21,15 +21,14 @@ import (
 // ErrShort says that the bytes end before the value does.
 var ErrShort = errors.New("bytes end within a value")
 
-// A Writer appends values to Bytes, and from time to time moves what is there on to To, if that is not
-// nil.
+// A Writer appends values to Bytes. If To is not nil, it writes Bytes to To from time to time and empties it.
 type Writer struct {
 	Bytes []byte
 	To    io.Writer
 	err   error
 }
 
-// piece is how much is moved on at once.
+// piece is the size in bytes at which Bytes is written to To.
 const piece = 1 << 20
 
 func (w *Writer) spill() {
@@ -38,7 +37,7 @@ func (w *Writer) spill() {
 	}
 }
 
-// Flush moves on what is left and returns the first error of To.
+// Flush writes the remaining bytes to To and returns the first error of To.
 func (w *Writer) Flush() error {
 	if w.To != nil && w.err == nil {
 		_, w.err = w.To.Write(w.Bytes)
@@ -58,7 +57,7 @@ func (w *Writer) Uint(x uint64) {
 // Int writes a signed number, small ones in few bytes.
 func (w *Writer) Int(x int64) { w.Bytes = binary.AppendVarint(w.Bytes, x) }
 
-// Bool writes a truth value.
+// Bool writes a boolean.
 func (w *Writer) Bool(x bool) {
 	b := byte(0)
 	if x {
@@ -79,7 +78,7 @@ func (w *Writer) Write(b []byte) (int, error) {
 	return len(b), w.err
 }
 
-// Blob writes bytes.
+// Blob writes bytes, after their length.
 func (w *Writer) Blob(b []byte) {
 	w.Uint(uint64(len(b)))
 	w.Bytes = append(w.Bytes, b...)
@@ -100,7 +99,7 @@ func fixed[T any](w *Writer, list []T) {
 	}
 }
 
-// Ints writes the differences of neighbours, so that lists in order take a byte or two a number.
+// Ints writes the differences of neighbours, so that sorted lists take one or two bytes per number.
 func (w *Writer) Ints(list []int32) {
 	w.Uint(uint64(len(list)))
 	before := int32(0)
@@ -111,22 +110,20 @@ func (w *Writer) Ints(list []int32) {
 	}
 }
 
-// A Reader reads what a [Writer] wrote, in the same order. After the first error it gives zero
-// values; [Reader.End] returns that error. Damaged lengths never make it allocate more than a few
-// times what there is to read.
+// A Reader reads the values that a [Writer] wrote, in the same order. After the first error it returns zero values;
+// [Reader.End] returns that error. Damaged lengths never make it allocate more than a few times the size of the input.
 type Reader struct {
 	rest []byte
 	err  error
 }
 
-// NewReader reads from b. What it returns may share b's memory, which must not change any more.
+// NewReader reads from b. Values that it returns may share memory with b, which must not change any more.
 func NewReader(b []byte) *Reader { return &Reader{rest: b} }
 
-// Err is the first error so far.
+// Err returns the first error so far.
 func (r *Reader) Err() error { return r.err }
 
-// Fail makes err the error of the reader, unless it has one: for values that are well formed and
-// yet cannot be.
+// Fail sets the error of the reader, unless it has one. It is for values that are well-formed but invalid.
 func (r *Reader) Fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf(format, args...)
@@ -159,11 +156,11 @@ func (r *Reader) ReadByte() (byte, error) {
 	return b[0], err
 }
 
-// Rest takes everything that is left.
+// Rest returns the remaining bytes.
 func (r *Reader) Rest() []byte { return r.take(uint64(len(r.rest))) }
 
-// take returns part of the data itself, cut so that appending to it copies. After an error there is nothing
-// left, so callers need not check each value.
+// take returns the next n bytes without a copy, with a capacity at which appending copies. After an error no bytes
+// remain, so callers need not check each value.
 func (r *Reader) take(n uint64) []byte {
 	if n > uint64(len(r.rest)) {
 		r.Fail("%w: %d bytes wanted, %d left", ErrShort, n, len(r.rest))
@@ -250,8 +247,8 @@ func (r *Reader) Ints() []int32 {
 	return values
 }
 
-// list allocates only after take has found all the bytes: a damaged length cannot ask for more memory than
-// there is data.
+// list allocates only after take has found all the bytes, so a damaged length cannot allocate more memory than there is
+// data.
 func list[T any](r *Reader, size int) []T {
 	n := r.Len(size)
 	b := r.take(uint64(n * size))

@@ -15,11 +15,11 @@ import (
 
 // Options of an [API]. BaseURL and Model are required; a zero value elsewhere means the default.
 type Options struct {
-	BaseURL string // with the version: http://127.0.0.1:11434/v1
+	BaseURL string // with the version path: http://127.0.0.1:11434/v1
 	Model   string
 	APIKey  Key
 	// AllowPrivate permits loopback and private addresses, where local endpoints are. Link-local, shared, reserved and
-	// translated addresses, where clouds keep their credentials, are never permitted.
+	// translated addresses, where clouds serve credentials, are never permitted.
 	AllowPrivate bool
 
 	MaxAnswer      int64         // bytes of an answer, default 8 MiB
@@ -67,9 +67,10 @@ func (a *API) GoString() string { return a.String() }
 // Model is the name of the model.
 func (a *API) Model() string { return a.Options.Model }
 
-// Call makes a request until it succeeds, fails for good, or attempts or time run out. Broken connections, answers
-// that are cut off, 408, 429 and 5xx are worth another attempt, after the time in Retry-After if there is one; a
-// [backoff.Permanent] error is not. The error is that of the last request; it has neither the key nor a whole answer.
+// Call repeats a request until it succeeds, fails permanently, or attempts or time run out. It retries broken
+// connections, answers that are cut off, 408, 429 and 5xx, after the time in Retry-After if there is one. It does not
+// retry a [backoff.Permanent] error. The error is that of the last request; it contains neither the key nor a whole
+// answer.
 func Call[T any](ctx context.Context, a *API, request func(context.Context) (T, http.Header, error)) (T, error) {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.Multiplier, wait.MaxInterval = a.Options.FirstDelay, 2, 10*time.Second
@@ -105,8 +106,8 @@ func Call[T any](ctx context.Context, a *API, request func(context.Context) (T, 
 	return v, last
 }
 
-// explain returns an error of the library without the key and without a whole answer, and whether another attempt may
-// help. The context timed is that of the request.
+// explain converts an error of the library into one without the key and without a whole answer, and reports whether
+// another attempt may help. timed is the context of the request.
 func (a *API) explain(ctx, timed context.Context, err error) (_ error, repeat bool) {
 	var (
 		permanent *backoff.PermanentError

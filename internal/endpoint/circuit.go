@@ -9,8 +9,9 @@ import (
 // ErrUnavailable is the error of calls while the circuit is open.
 var ErrUnavailable = errors.New("endpoint is failing and left alone for now")
 
-// A Circuit lets calls through until Trip of them in a row have failed. Then it is open: calls fail at once, but for
-// one on trial after each CoolDown. One that succeeds closes it (M. Nygard, Release It!, "Circuit Breaker").
+// A Circuit is a circuit breaker (M. Nygard, Release It!, "Circuit Breaker"). It lets calls through until Trip of them
+// in a row have failed. Then it is open: calls fail at once, except one trial call after each CoolDown. A call that
+// succeeds closes it.
 type Circuit struct {
 	Trip     int
 	CoolDown time.Duration
@@ -21,8 +22,8 @@ type Circuit struct {
 	until time.Time // open until then
 }
 
-// Enter asks to make a call. A caller that is let through reports Succeeded, Failed, or neither where the call says
-// nothing about the other side.
+// Enter requests permission for a call, and returns [ErrUnavailable] if it is refused. A permitted caller calls
+// Succeeded or Failed afterwards, or neither if the outcome says nothing about the other side.
 func (c *Circuit) Enter() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +53,7 @@ func (c *Circuit) Failed() (opened bool) {
 	return c.row == c.Trip
 }
 
-// State names the state: closed, open, or half-open where a call on trial may begin.
+// State names the state: closed, open, or half-open when a trial call may begin.
 func (c *Circuit) State() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

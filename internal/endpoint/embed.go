@@ -17,17 +17,18 @@ import (
 const (
 	batch       = 32          // texts in a request
 	maxText     = 24_000      // bytes of a text that are sent: about 8,000 tokens
-	keptVectors = 1000        // of the last texts, most of them intents that are asked about again
-	embedding   = time.Minute // of one call of Embed at most, waiting included
+	keptVectors = 1000        // cached vectors of recent texts, mostly intents that occur again
+	embedding   = time.Minute // maximum duration of a call of Embed, including waits
 )
 
-// An Embedder turns texts into vectors: any server with POST {base}/embeddings will do. It is safe for concurrent use.
+// An Embedder turns texts into vectors with any server that offers POST {base}/embeddings. It is safe for concurrent
+// use.
 //
 //	texts ─▶ cache ─▶ batches ─▶ circuit ─▶ retries ─▶ one request
 //
-// What comes back is checked: every text has exactly one vector, placed by its index (answers may be out of order). Length
-// and dimension are checked where vectors are compared. A program must work without an endpoint, and [ErrUnavailable]
-// comes at once while it is known to be down.
+// Answers are checked: every text has exactly one vector, placed by its index (answers may be out of order). Length and
+// dimension are checked where vectors are compared. A program must work without an endpoint; while it is known to be
+// down, [ErrUnavailable] is returned at once.
 type Embedder struct {
 	*API
 	cache *lru.Cache[string, []float32] // by text
@@ -44,9 +45,9 @@ func NewEmbedder(o Options) (*Embedder, error) {
 	return &Embedder{api, cache}, err
 }
 
-// Embed returns the vector of every text, in order. A blank text has none, and a long text is cut. Either all vectors
-// come or an error; batches that succeeded before it stay in the cache, so that a second call goes on where the first
-// stopped.
+// Embed returns the vector of every text, in order. A blank text has none, and a long text is cut. It returns all
+// vectors or an error. Batches that succeeded before an error stay in the cache, so that a second call continues after
+// them.
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	ctx, cancel := context.WithTimeout(ctx, embedding)
 	defer cancel()
@@ -76,7 +77,7 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	return vectors, nil
 }
 
-// embed asks for one batch, through the circuit. An answer that is complete and wrong is not worth another request.
+// embed requests one batch through the circuit. It does not retry an answer that is complete and wrong.
 func (e *Embedder) embed(ctx context.Context, texts []string) ([][]float32, error) {
 	if err := e.Circuit.Enter(); err != nil {
 		return nil, err

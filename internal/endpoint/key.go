@@ -10,14 +10,15 @@ import (
 	"waymark/internal/redact"
 )
 
-// Key is an API key. It never prints.
+// Key is an API key. Its value is never printed.
 type Key string
 
 func (Key) String() string               { return "[key]" }
 func (Key) GoString() string             { return "[key]" }
 func (Key) MarshalText() ([]byte, error) { return []byte("[key]"), nil }
 
-// Summary says why there was no answer, without the address, which callers need not know, and without secrets.
+// Summary returns the reason why there was no answer, without secrets and without the address, which callers need not
+// know.
 func (k Key) Summary(err error) string {
 	var (
 		name *net.DNSError
@@ -46,8 +47,8 @@ func (k Key) Summary(err error) string {
 // Cut shortens text to at most n bytes without splitting a character.
 func Cut(text string, n int) string { return strings.ToValidUTF8(text[:min(len(text), n)], "") }
 
-// CheckBaseURL reports what is wrong with the base URL of an endpoint: scheme, host and a version path,
-// and nothing that a secret could hide in.
+// CheckBaseURL checks the base URL of an endpoint. It needs a scheme, a host and a version path, and must not have any
+// part that could contain a secret.
 func CheckBaseURL(base string) error {
 	u, err := url.Parse(base)
 	switch {

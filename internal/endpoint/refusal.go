@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Error is a refusal by the endpoint. It has nothing of the endpoint's own text, which may repeat keys, requests and
+// Error is a refusal by the endpoint. It contains no text of the endpoint, which may repeat keys, requests and
 // instructions.
 type Error struct{ Status int }
 
@@ -15,7 +15,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("endpoint answers %d %s", e.Status, http.StatusText(e.Status))
 }
 
-// AboutInput reports whether the input was refused rather than the caller.
+// AboutInput reports whether the endpoint refused the input, not the caller.
 func (e *Error) AboutInput() bool {
 	return e.Status == http.StatusBadRequest || e.Status == http.StatusRequestEntityTooLarge || e.Status == http.StatusUnprocessableEntity
 }
@@ -25,7 +25,8 @@ func (e *Error) Transient() bool {
 	return e.Status == http.StatusTooManyRequests || e.Status == http.StatusRequestTimeout || e.Status >= 500
 }
 
-// RetryAfter reads the header of that name: seconds, or a date (RFC 9110, section 10.2.3), at most a day.
+// RetryAfter returns the delay of the header of that name: seconds, at most a day, or the time until a date (RFC 9110,
+// section 10.2.3). It is 0 without a valid header.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	value := h.Get("Retry-After")
 	if seconds, err := strconv.Atoi(value); err == nil {

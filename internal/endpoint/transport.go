@@ -1,5 +1,5 @@
-// Package endpoint is what the clients of model endpoints have in common: how they connect, wait, give up
-// for a while, and keep their key to themselves.
+// Package endpoint is the common part of the clients of model endpoints: connections, retries, the circuit breaker, and
+// the protection of API keys.
 package endpoint
 
 import (
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// What a connection to an endpoint ends with before any answer.
+// Errors of a connection that fails before any answer.
 var (
 	ErrRedirect = errors.New("endpoint redirects, which is not followed")
 	ErrAddress  = errors.New("endpoint has an address that is not allowed")
@@ -23,8 +23,9 @@ var (
 	ErrAddressForm = errors.New("endpoint has an address that is not written in its usual form, as in 127.0.0.1 or [::1]")
 )
 
-// Dialer looks at addresses after they are resolved and before they are dialled: link-local, shared, reserved and
-// translated ones, where clouds keep their credentials, never pass, loopback and private ones only if allowed.
+// Dialer returns a dialer that checks addresses after they are resolved and before they are dialled. It never connects
+// to link-local, shared, reserved and translated addresses, where clouds serve credentials, and to loopback and private
+// ones only if allowPrivate is set.
 func Dialer(timeout time.Duration, allowPrivate bool) *net.Dialer {
 	return &net.Dialer{Timeout: timeout, Control: func(_, address string, _ syscall.RawConn) error {
 		a, err := netip.ParseAddrPort(address)
@@ -35,8 +36,8 @@ func Dialer(timeout time.Duration, allowPrivate bool) *net.Dialer {
 	}}
 }
 
-// CheckHost refuses a host that is an address no connection is made to, or one in a form that programs read
-// differently: decimal, octal, hexadecimal, or with parts left out. A name is looked at when it is dialled.
+// CheckHost rejects a host that is an address to which no connection is made, or a number in a form that programs read
+// differently: decimal, octal, hexadecimal, or with parts left out. A name is checked when it is dialled.
 func CheckHost(host string, allowPrivate bool) error {
 	if a, err := netip.ParseAddr(host); err == nil {
 		if !allowed(a, allowPrivate) {
@@ -51,8 +52,8 @@ func CheckHost(host string, allowPrivate bool) error {
 	return nil
 }
 
-// HTTPClient follows no redirect, uses no proxy (a proxy would resolve names behind our back), reads
-// answers up to a number of bytes, and connects as [Dialer] does. timeout is for connecting.
+// HTTPClient returns a client that follows no redirect, uses no proxy (a proxy would resolve names outside of this
+// check), reads answers up to maxAnswer bytes, and connects with [Dialer]. timeout is for connecting.
 func HTTPClient(timeout time.Duration, maxAnswer int64, allowPrivate bool) *http.Client {
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return ErrRedirect },
@@ -69,7 +70,7 @@ type limited struct {
 	to    http.RoundTripper
 }
 
-// RoundTrip keeps the closer of the body, which gives the connection back.
+// RoundTrip keeps the closer of the body, which returns the connection to the pool.
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := l.to.RoundTrip(r)
 	if err == nil {
@@ -81,9 +82,9 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// reserved are networks that no endpoint has, though the standard library takes them for global:
-// shared addresses (one cloud's metadata service), protocol assignments (another's), benchmarks, the
-// former class E, and IPv6 forms that carry an IPv4 address past a filter (translated, 6to4, Teredo, compatible).
+// reserved are networks that no endpoint has, although the standard library classifies them as global: shared addresses
+// (one cloud's metadata service), protocol assignments (another's), benchmarks, the former class E, and IPv6 forms that
+// carry an IPv4 address past a filter (translated, 6to4, Teredo, compatible).
 var reserved = func() (nets []netip.Prefix) {
 	for _, text := range strings.Fields("0.0.0.0/8 100.64.0.0/10 192.0.0.0/24 198.18.0.0/15 240.0.0.0/4 " +
 		"64:ff9b::/96 64:ff9b:1::/48 2002::/16 2001::/32 ::/96") {
@@ -92,9 +93,8 @@ var reserved = func() (nets []netip.Prefix) {
 	return nets
 }()
 
-// allowed judges the address that is dialled, after names were resolved: a name may resolve to anything.
-// Link-local addresses, which metadata services of clouds have, are refused even where private ones are
-// allowed.
+// allowed checks the address that is dialled, after names were resolved, because a name may resolve to any address.
+// Link-local addresses, which metadata services of clouds have, are refused even if private ones are allowed.
 func allowed(a netip.Addr, private bool) bool {
 	if a = a.Unmap(); a.IsLoopback() { // ::1 is within a reserved network
 		return private && a.Zone() == ""

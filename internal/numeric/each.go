@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// Each calls f(0) … f(n-1), as many at once as there are processors, and returns when all have returned.
-// Calls take the next number when they are free, so the order in which numbers are begun is fixed and that in which they
-// end is not: a result must not depend on it. Each call writes to places of its own, and sums are taken afterwards.
-// What panics in a call panics here, and calls not begun by then are left out.
+// Each calls f(0) … f(n-1), with as many concurrent calls as there are processors, and returns when all have returned.
+// The calls begin in the order of the numbers but may end in any order, so a result must not depend on that order: each
+// call writes to memory of its own, and sums are computed afterwards. A panic in a call is raised again here, and calls
+// that have not begun by then are skipped.
 func Each(n int, f func(i int)) {
 	var next atomic.Int64
 	var panicked atomic.Pointer[any]

@@ -2,8 +2,8 @@ package numeric
 
 import "slices"
 
-// Keep adds x to the list of the k best, which is sorted: order is negative where its first argument is the better one. It
-// changes the list.
+// Keep inserts x into best, the sorted list of the k best elements, and returns the list. order is negative if its
+// first argument is better. Keep modifies best.
 func Keep[T any](best []T, k int, x T, order func(a, b T) int) []T {
 	if len(best) >= k {
 		if k <= 0 || order(x, best[k-1]) >= 0 {

@@ -1,4 +1,4 @@
-// Package numeric is arithmetic whose bits are the same on every machine.
+// Package numeric is floating-point arithmetic with bit-identical results on every machine.
 //
 // Three things make floating-point results differ between processors: fused multiply-add, the
 // assembly versions of math.Log and math.Exp, and sums taken in another order. Here every product
@@ -8,7 +8,7 @@
 //	lane l = x[l] + x[l+4] + x[l+8] + …      l = 0, 1, 2, 3
 //	sum    = (lane 0 + lane 1) + (lane 2 + lane 3)
 //
-// Whatever is stored, hashed or compared is computed with these functions.
+// All values that are stored, hashed or compared are computed with these functions.
 package numeric
 
 import "math"
@@ -186,15 +186,15 @@ func expReduced(hi, lo float64, k int) float64 {
 	return math.Ldexp(y, k)
 }
 
-// Z95 and Z80 are the bounds between which a normal variable lies in 95 % and 80 % of cases, in deviations: for
-// one-sided bounds, 97.5 % and 90 %.
+// Z95 and Z80 bound a standard normal variable: it lies between -Z95 and Z95 in 95 % of cases, and between -Z80 and Z80
+// in 80 %. As one-sided bounds they hold in 97.5 % and 90 % of cases.
 const (
 	Z95 = 1.959963984540054
 	Z80 = 1.2815515655446004
 )
 
-// WilsonLower is the lower end of the Wilson interval of a share of k in n, z deviations wide to either side; k and n
-// may be sums of weights. Without observations it is 0.
+// WilsonLower is the lower bound of the Wilson interval of the proportion k/n, at z standard deviations. k and n may be
+// sums of weights. Without observations it is 0.
 func WilsonLower(k, n, z float64) float64 {
 	if n <= 0 {
 		return 0

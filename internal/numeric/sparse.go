@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Matrices are in compressed rows, which the products of the kernels read in one direction, and by rows and columns
-// alike, since the transposed matrix has the same form.
+// Matrices are stored by compressed rows, which the kernels read in one direction. Access by columns uses the
+// transposed matrix, which has the same form.
 
 // An Entry is a number in a [Matrix].
 type Entry struct {
@@ -17,8 +17,8 @@ type Entry struct {
 	Weight   float64
 }
 
-// A Matrix holds non-negative weights in compressed rows: row i is Col[Start[i]:Start[i+1]], in increasing order, with the weights
-// beside.
+// A Matrix holds non-negative weights in compressed rows: the columns of row i are Col[Start[i]:Start[i+1]], in
+// increasing order, and its weights are at the same places in Weight.
 type Matrix struct {
 	Rows, Cols int
 	Start      []int32 // Rows+1 offsets
@@ -26,8 +26,8 @@ type Matrix struct {
 	Weight     []float64
 }
 
-// NewMatrix builds a matrix from entries in any order. Equal places are added up in increasing order of weight, so that the
-// sum has the same bits whatever the order of the entries.
+// NewMatrix builds a matrix from entries in any order. The weights of entries at the same place are added in increasing
+// order, so that the sum has the same bits for any order of the entries.
 func NewMatrix(rows, cols int, entries []Entry) (Matrix, error) {
 	if rows < 0 || cols < 0 || rows > math.MaxInt32 || cols > math.MaxInt32-rows || len(entries) > math.MaxInt32 {
 		return Matrix{}, fmt.Errorf("%d × %d with %d entries: number out of range", rows, cols, len(entries))
@@ -70,7 +70,7 @@ func (m *Matrix) Row(i int32) (cols []int32, weights []float64) {
 	return m.Col[a:b:b], m.Weight[a:b:b]
 }
 
-// Transposed is the matrix by columns.
+// Transposed returns the transposed matrix.
 func (m *Matrix) Transposed() Matrix {
 	t := Matrix{
 		Rows: m.Cols, Cols: m.Rows,
@@ -80,7 +80,7 @@ func (m *Matrix) Transposed() Matrix {
 		t.Start[c+1]++
 	}
 	Accumulate(t.Start)
-	// next is the free place of each column. Rows are visited in order, so rows rise within a column.
+	// next is the next free place of each column. Rows are visited in order, so they increase within a column.
 	next := slices.Clone(t.Start)
 	for i := range int32(m.Rows) {
 		for k := m.Start[i]; k < m.Start[i+1]; k++ {
@@ -92,7 +92,7 @@ func (m *Matrix) Transposed() Matrix {
 	return t
 }
 
-// CheckWeight refuses what is no weight.
+// CheckWeight returns an error unless w is finite and not negative.
 func CheckWeight(w float64) error {
 	switch {
 	case math.IsNaN(w) || math.IsInf(w, 0):
@@ -103,7 +103,7 @@ func CheckWeight(w float64) error {
 	return nil
 }
 
-// Accumulate turns counts, shifted by one, into offsets.
+// Accumulate turns counts, which are shifted by one place, into offsets.
 func Accumulate(count []int32) {
 	for i := 1; i < len(count); i++ {
 		count[i] += count[i-1]

@@ -2,10 +2,10 @@ package numeric
 
 import "golang.org/x/sys/cpu"
 
-// The functions below have a second form in AVX2 that does the same operations on the same elements in the
-// same order, never fused: every processor computes the same bits.
+// The functions below have a second implementation in AVX2. It performs the same operations on the same elements in the
+// same order, never fused, so every processor computes the same bits.
 
-// AVX2 says that the processor and the system have the vector instructions that kernels use.
+// AVX2 reports whether the processor and the system support the vector instructions that the kernels use.
 var AVX2 = cpu.X86.HasAVX2
 
 // fast is AVX2, a variable of its own so that tests can switch it.
@@ -24,7 +24,7 @@ func Axpy(a float64, x, y []float64) {
 	}
 }
 
-// Lanes is how many columns a matrix has that [Spread] and [Gather] work with.
+// Lanes is the number of columns of the matrices that [Spread] and [Gather] use.
 const Lanes = 8
 
 // Spread adds x[k]·p to row index[k] of the matrix u, for every k in order. It panics if there is no such row.

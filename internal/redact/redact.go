@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// Mark stands where a secret was.
+// Mark replaces a secret.
 const Mark = "[redacted]"
 
-// A pattern finds one kind of secret: the last group, or all of it where there is none. hint is in every text that it
-// matches, in lower case, so that most texts cost no regular expression.
+// A pattern finds one kind of secret: the last group of expr, or its whole match if it has no group. The lower-case
+// form of every text that expr matches contains one of hints, so that most texts need no regular expression.
 type pattern struct {
 	hints []string
 	expr  *regexp.Regexp
-	real  func(secret string) bool // nil: all are
+	real  func(secret string) bool // nil: every match is a secret
 }
 
 var patterns = []pattern{
@@ -38,12 +38,13 @@ var patterns = []pattern{
 		regexp.MustCompile(`(?i)(?:^|[^A-Za-z])(?:[a-z0-9]+[_-])*(?:api[_-]?key|access[_-]?key|secret[_-]?key|auth[_-]?token|access[_-]?token|token|secret|password|passwd|pwd)(?:\\*["'])?\s*[=:]\s*(?:\\*["'])?([^\s"',;&<>(){}\[\]]{7,}[^\s"',;&<>(){}\[\]\\])`), hasDigit},
 }
 
-// hasDigit tells a secret from a word: of what only stands where a secret would, all with a digit are taken for one.
+// hasDigit distinguishes a secret from a word, where only the context suggests a secret: a text with a digit counts as
+// one, unless it begins with $, as a variable does.
 func hasDigit(s string) bool {
 	return strings.ContainsAny(s, "0123456789") && !strings.HasPrefix(s, "$")
 }
 
-// Text is a text with a mark in the place of each secret.
+// Text returns a text with each secret replaced by Mark.
 func Text(text string) string {
 	lower := ""
 	for _, p := range patterns {
@@ -60,8 +61,8 @@ func Text(text string) string {
 	return text
 }
 
-// Cut shortens a text as cut does. Secrets in one that is too long are masked before: of the beginning of a secret
-// nobody could tell later that it is one.
+// Cut shortens a text with the function cut. If the text is too long, secrets are masked first, because the beginning
+// of a secret could not be recognized afterwards.
 func Cut(text string, limit int, cut func(text string, limit int) string) string {
 	const reach = 4 << 10 // how far beyond the cut a secret is looked for
 	if text = cut(text, limit+reach); len(text) > limit {
@@ -75,8 +76,8 @@ func (p *pattern) hinted(lower string) bool {
 	return slices.ContainsFunc(p.hints, func(hint string) bool { return strings.Contains(lower, hint) })
 }
 
-// mask replaces the last group of each match, which is the secret, and keeps what names it. Text that is
-// masked already stays as it is, so masking twice changes nothing.
+// mask replaces the last group of each match, which is the secret, and keeps the text that names it. Text that is
+// already masked does not change, so masking twice changes nothing.
 func (p *pattern) mask(text string) string {
 	var b strings.Builder
 	end := 0
@@ -95,10 +96,10 @@ func (p *pattern) mask(text string) string {
 
 var secretName = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:key|apikey|token|secret|password|passwd|pwd|credentials?|auth|authorization|bearer)$`)
 
-// Names reports whether the name of an option, a variable or a parameter is that of a secret.
+// Names reports whether the name of an option, a variable or a parameter suggests that its value is a secret.
 func Names(name string) bool { return secretName.MatchString(name) }
 
-// URL is a URL without the values of parameters that are secrets.
+// URL returns a URL without secrets, such as the values of parameters that are named like secrets.
 func URL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.RawQuery == "" {

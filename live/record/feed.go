@@ -20,22 +20,22 @@ import (
 const (
 	tick    = 400 * time.Millisecond
 	settled = 100 * time.Millisecond // events that are older are complete and in order
-	forlorn = 24 * time.Hour         // after which a call without an end, or a question without a call, is given up
+	forlorn = 24 * time.Hour         // after this time a call without an end, or a user message without a call, is dropped
 )
 
-// Feed takes in what hooks have spooled in one data directory, and the traces that exporters send:
+// Feed records the events that hooks have spooled in one data directory, and the traces that exporters send:
 //
 //	DIR/spool ──────────────────▶ Feed ──▶ episodic.Session ───▶ live.Perform ──▶ log
 //	POST /v1/traces ──▶ traces ────┘
 //
-// A call counts as soon as it is over. Its file is removed once it is durable, and the files of what it
-// needs (what the user asked, the beginning of the call) with it; so whatever ends the process, the next
-// one finds what is still to be done. A step that was stored before the file was removed is recognised
-// by the id of its call and counts once.
+// A call counts as soon as it is over. Its file is removed once the step is durable, together with the files
+// that the call needs (the user message, the beginning of the call). So if the process ends at any point, the
+// next one finds the remaining work. A step that was stored before its file was removed is recognised by the
+// id of its call and counts once.
 //
 // All methods may be called concurrently.
 type Feed struct {
-	NoDigests bool // hooks get no key
+	NoDigests bool // hooks get no key for digests
 
 	spool  hook.Spool
 	store  *storage.Store
@@ -50,38 +50,39 @@ type Feed struct {
 	traces   traces
 }
 
-// sessionKey names a session: who tells of it, and by which name its episodes are cut, as importers do.
+// sessionKey identifies a session. source is the reporter; rule is the source of its
+// [episodic.Session], as in importers.
 type sessionKey struct{ workspace, source, rule, name string }
 
-// reported is what is under way in a session that hooks or traces report.
+// reported is the state of a session that hooks or traces report.
 type reported struct {
 	*episodic.Session
 	key   sessionKey
 	taken map[string]bool // calls that are recorded
-	asked []string        // events whose words the next call is about
+	asked []string        // events of the user messages that the next call belongs to
 	begun map[string]*call
-	spans map[string]string // span of each call of a trace
-	label string            // whom a collector names as the source of the newest
-	turn  time.Time         // when the newest recorded episode began: mostly what the user asked
+	spans map[string]string // span of each call id of a trace
+	label string            // source that a collector names for the newest call
+	turn  time.Time         // when the newest recorded episode began: mostly the time of the user message
 	last  time.Time
 }
 
-// call is one that has begun and is not over.
+// call is a call that has begun and is not over.
 type call struct {
 	place episodic.Place
 	id    string
 	at    time.Time
-	asked []string // events of what it is about
-	files []string // what else has to be there to begin it again
+	asked []string // events of the user messages that it belongs to
+	files []string // other events needed to begin it again
 }
 
-// NewFeed returns a feed. engine opens a workspace; in the tables of the store stands what is acknowledged and not
-// history yet.
+// NewFeed returns a feed. engine opens a workspace. The tables of the store hold the spans that are
+// acknowledged and not recorded yet.
 func NewFeed(spool hook.Spool, store *storage.Store, engine func(context.Context, string) (*live.Engine, error), now func() time.Time, log *slog.Logger) *Feed {
 	return &Feed{spool: spool, store: store, engine: engine, now: now, log: log, sessions: map[sessionKey]*reported{}, seen: map[string]bool{}}
 }
 
-// KeepKey leaves the key of a workspace's digests where hooks find it.
+// KeepKey writes the digest key of a workspace to the spool, where hooks read it. With NoDigests it deletes all keys.
 func (f *Feed) KeepKey(ctx context.Context, workspace string) error {
 	if f.NoDigests {
 		return f.spool.DropKeys()
@@ -97,7 +98,7 @@ func (f *Feed) KeepKey(ctx context.Context, workspace string) error {
 	return f.spool.KeepKey(workspace, key)
 }
 
-// Run takes in what comes until the context ends.
+// Run processes new events and traces until the context ends.
 func (f *Feed) Run(ctx context.Context) {
 	t := time.NewTicker(tick)
 	defer t.Stop()
@@ -115,7 +116,7 @@ func (f *Feed) Run(ctx context.Context) {
 	}
 }
 
-// Take takes in what is there, and says how many steps were recorded.
+// Take processes the events in the spool and returns how many steps were recorded.
 func (f *Feed) Take(ctx context.Context) (steps int, err error) {
 	return f.take(ctx, f.now().Add(time.Hour))
 }
@@ -140,14 +141,14 @@ func (f *Feed) take(ctx context.Context, before time.Time) (steps int, err error
 	return f.steps - earlier, err
 }
 
-// event takes in one event of the spool. An error is of the store: the event stays.
+// event processes one event of the spool. If it returns an error, the event stays in the spool.
 func (f *Feed) event(ctx context.Context, name string) error {
 	e, err := f.spool.Take(name)
 	var gone *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	case errors.As(err, &gone): // it cannot be read now; others can
+	case errors.As(err, &gone): // not readable now; the other events are processed
 		f.seen[name] = true
 		f.log.Warn("an event of a hook cannot be read", "event", name, "error", err)
 		return nil
@@ -157,9 +158,9 @@ func (f *Feed) event(ctx context.Context, name string) error {
 	return f.apply(ctx, sessionKey{e.Workspace, "hook:" + e.Host, e.Host, e.Session}, &e, name)
 }
 
-// apply takes in an event, of a file of the spool or of none.
+// apply processes an event. name is its file in the spool, or empty.
 func (f *Feed) apply(ctx context.Context, key sessionKey, e *hook.Event, name string) error {
-	if e.Through { // whoever made the call records it
+	if e.Through { // the caller of the tool records it
 		return f.remove(name)
 	}
 	if (e.Kind == hook.Began || e.Kind == hook.Ended) && (e.Call == "" || e.Tool == "") {
@@ -168,7 +169,7 @@ func (f *Feed) apply(ctx context.Context, key sessionKey, e *hook.Event, name st
 	engine, err := f.engine(ctx, key.workspace)
 	var refused *suggest.RequestError
 	switch {
-	case errors.As(err, &refused): // no such workspace can be
+	case errors.As(err, &refused): // the name of the workspace is invalid
 		return f.damaged(name, err)
 	case err != nil:
 		return err
@@ -177,7 +178,7 @@ func (f *Feed) apply(ctx context.Context, key sessionKey, e *hook.Event, name st
 	s.last = later(s.last, e.Time)
 	switch e.Kind {
 	case hook.Asked:
-		if e.Time.Equal(s.turn) { // it was taken in, and its call recorded
+		if e.Time.Equal(s.turn) { // it was processed before, and its call recorded
 			return f.remove(name)
 		}
 		s.abandon(f)
@@ -203,14 +204,14 @@ func (f *Feed) apply(ctx context.Context, key sessionKey, e *hook.Event, name st
 
 func (f *Feed) damaged(name string, err error) error {
 	f.log.Warn("an event of a hook is passed over", "event", name, "reason", err)
-	if err := f.remove(name); err != nil { // a folder, say: it must not keep others waiting
+	if err := f.remove(name); err != nil { // for example a folder, which must not block others
 		f.seen[name] = true
 		f.log.Warn("an event of a hook is not removed", "event", name, "error", err)
 	}
 	return nil
 }
 
-// remove takes an event out of the spool, if it came from there.
+// remove removes an event from the spool, if it came from there.
 func (f *Feed) remove(name string) error {
 	if name == "" {
 		return nil
@@ -218,7 +219,7 @@ func (f *Feed) remove(name string) error {
 	return f.spool.Remove(name)
 }
 
-// need keeps an event in the spool until it is dropped.
+// need marks an event as applied and keeps it in the spool until it is dropped.
 func (f *Feed) need(names []string, name string) []string {
 	if name == "" {
 		return names
@@ -227,7 +228,7 @@ func (f *Feed) need(names []string, name string) []string {
 	return append(names, name)
 }
 
-// session of an event, as it was left by the process before.
+// session returns the session of an event. A new one resumes the episode that an earlier process recorded.
 func (f *Feed) session(ctx context.Context, engine *live.Engine, key sessionKey) *reported {
 	s := f.sessions[key]
 	if s != nil {
@@ -248,10 +249,10 @@ func (f *Feed) session(ctx context.Context, engine *live.Engine, key sessionKey)
 	return s
 }
 
-// begin gives a call its place.
+// begin adds a call to the session and so assigns its place.
 func (s *reported) begin(f *Feed, e *hook.Event, name string) *call {
 	c := &call{id: e.Call, at: e.Time, asked: s.asked, files: f.need(nil, name)}
-	if e.Unnamed { // the same call may come again
+	if e.Unnamed { // the same call may be repeated
 		c.id += "-" + strconv.FormatInt(e.Time.UnixNano(), 36)
 	}
 	c.place = s.Begin(episodic.Call{ID: c.id, Intent: e.Intent, Start: e.Time})
@@ -260,14 +261,14 @@ func (s *reported) begin(f *Feed, e *hook.Event, name string) *call {
 	return c
 }
 
-// abandon gives up the calls that never ended: they were refused, or interrupted.
+// abandon drops the calls that never ended, because they were refused or interrupted.
 func (s *reported) abandon(f *Feed) {
 	for id, c := range s.begun {
 		s.none(f, id, c)
 	}
 }
 
-// none gives up a call that was none. What the user asked may be what the next call is about.
+// none drops a call that was not made. If no episode has begun, its user messages belong to the next call.
 func (s *reported) none(f *Feed, id string, c *call) {
 	s.Drop(c.id)
 	delete(s.begun, id)
@@ -279,7 +280,7 @@ func (s *reported) none(f *Feed, id string, c *call) {
 	}
 }
 
-// done forgets what was needed for a call that is recorded.
+// done marks a call as recorded and drops the events that it needed.
 func (s *reported) done(f *Feed, id string, c *call, at time.Time) {
 	s.End(c.id, at)
 	s.taken[c.id], s.turn = true, c.place.Time
@@ -287,7 +288,7 @@ func (s *reported) done(f *Feed, id string, c *call, at time.Time) {
 	f.drop(append(c.asked, c.files...))
 }
 
-// drop removes events that nothing needs any more. One that stays is found again by the next process.
+// drop removes events that are no longer needed. An event that cannot be removed is found again by the next process.
 func (f *Feed) drop(names []string) {
 	for _, name := range names {
 		if err := f.remove(name); err != nil {
@@ -298,18 +299,18 @@ func (f *Feed) drop(names []string) {
 	}
 }
 
-// ended records a call that is over.
+// ended records a call that is over, unless it was not made.
 func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *reported, e *hook.Event, name string) error {
 	c := s.begun[e.Call]
 	if c == nil {
 		if s.taken[e.Call] {
 			return f.remove(name)
 		}
-		c = s.begin(f, e, "") // nobody told that it began
+		c = s.begin(f, e, "") // its beginning was not reported
 	}
-	if !hook.Made(e.ErrorKind) { // it was none
+	if !hook.Made(e.ErrorKind) { // it was not made
 		if s.none(f, e.Call, c); name == "" {
-			s.taken[c.id] = true // a trace is read again when more of it comes
+			s.taken[c.id] = true // a trace is processed again when more spans arrive
 		}
 		f.drop([]string{name})
 		return nil
@@ -325,7 +326,7 @@ func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *reported, e *h
 	case errors.As(err, &refused):
 		f.log.Warn("a call reported by a hook is not recorded", "tool", e.Tool, "reason", err)
 	case err != nil:
-		return err // begun, so it is tried again
+		return err // the call stays begun, so it is tried again
 	default:
 		f.steps++
 	}
@@ -334,7 +335,7 @@ func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *reported, e *h
 	return nil
 }
 
-// forget drops the sessions of which nothing more is expected, and what they still keep in the spool.
+// forget drops idle sessions, and the events that they still keep in the spool.
 func (f *Feed) forget() {
 	now := f.now()
 	for key, s := range f.sessions {

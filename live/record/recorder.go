@@ -1,21 +1,21 @@
-// Package record writes down what is called: a [Recorder] stands before a [run.Caller], and every call that
-// passes through it becomes a step of its session's episode.
+// Package record records calls: a [Recorder] wraps a [run.Caller], and every call that passes through it becomes a
+// step of its session's episode.
 //
 //	host ──▶ Recorder ──▶ gateway ──▶ server
 //	            │
-//	            └──▶ store: durable before the answer is handed on
+//	            └──▶ store: durable before the answer is returned
 //
-// What is a step, and what is known of it:
+// The result of a call decides whether it is a step and which outcome it has:
 //
 //	it worked                          success
-//	tool, argument, timeout            failure: held against the tool
-//	auth, unavailable                  unknown, with its kind: says nothing about the tool
-//	nothing is known                   unknown, kind "canceled" or "unknown": it may have happened
-//	policy                             no step: the server never saw the call
-//	input is needed first              no step: the call that brings the input is one
+//	tool, argument, timeout            failure: counts against the tool
+//	auth, unavailable                  unknown, with its kind: no evidence about the tool
+//	no result is known                 unknown, kind "canceled" or "unknown": it may have happened
+//	policy, unknown tool               no step: no server received the call
+//	input is needed first              no step: the later call with the input is the step
 //
-// Of arguments and results the shape and keyed digests are kept, never the values. Which calls belong
-// together is decided by [episodic.Session], as in importers.
+// The shape of arguments and keyed digests of arguments and results are stored, never the values. [episodic.Session]
+// decides which calls belong together, as in importers.
 package record
 
 import (
@@ -35,7 +35,7 @@ import (
 	"waymark/suggest"
 )
 
-// Store keeps what is performed: a [live.Engine].
+// Store stores what is performed: a [live.Engine].
 type Store interface {
 	Perform(ctx context.Context, source string, p live.Performed) (seq uint64, err error)
 	Growing(ctx context.Context, source, session string) (p episodic.Place, steps []string, last time.Time, ok bool)
@@ -49,7 +49,7 @@ type Options struct {
 	Logger      *slog.Logger
 }
 
-// Recorder is a caller whose calls are kept. All methods may be called concurrently.
+// Recorder is a [run.Caller] that records its calls. All methods may be called concurrently.
 type Recorder struct {
 	open   func(context.Context) (Store, error)
 	caller run.Caller
@@ -61,23 +61,23 @@ type Recorder struct {
 	calls    uint64
 }
 
-// passing is a session of which calls pass through a recorder.
+// passing is a session whose calls pass through a recorder.
 type passing struct {
 	*episodic.Session
-	episode *episode // the newest
+	episode *episode // the newest one
 }
 
-// episode is what is known of an episode while calls may be added.
+// episode is the state of an episode while calls may be added.
 type episode struct {
 	id, intent string
 	taken      map[string]bool   // ids of steps
-	steps      map[string]string // step of each call that has an id and is recorded, the last of that id
+	steps      map[string]string // the last recorded step of each call id
 	tools      []string          // of its newest steps
-	seq        uint64            // event of the last
+	seq        uint64            // event of the last step
 	failing    failing
 }
 
-// newEpisode takes over the steps that were recorded before.
+// newEpisode returns an episode with the steps that were recorded before.
 func newEpisode(p episodic.Place, steps ...string) *episode {
 	e := &episode{id: p.Episode, intent: p.Intent, taken: map[string]bool{}, steps: map[string]string{}}
 	for _, id := range steps {
@@ -90,16 +90,16 @@ func newEpisode(p episodic.Place, steps ...string) *episode {
 	return e
 }
 
-// calling is a call under way.
+// calling is a running call.
 type calling struct {
 	run.Call
 	of      *passing
-	id      string // for the rule
+	id      string // for the [episodic.Session]
 	place   episodic.Place
 	episode *episode
 }
 
-// New returns a recorder of what caller does. open returns the store, each time that it is needed.
+// New returns a recorder of the calls of caller. open is called each time that the store is needed.
 func New(open func(context.Context) (Store, error), caller run.Caller, opts Options) *Recorder {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -111,9 +111,8 @@ func New(open func(context.Context) (Store, error), caller run.Caller, opts Opti
 	return &Recorder{open: open, caller: caller, opts: opts, alone: alone, sessions: map[[2]string]*passing{}}
 }
 
-// Call passes a call on and records it. The step is durable before Call returns. If it cannot be stored,
-// the result still says what happened, and why it is not recorded in Unrecorded: what a tool has done is
-// not undone by a full disk.
+// Call forwards a call and records it. The step is durable before Call returns. If it cannot be stored, Call still
+// returns the result, with the reason in Unrecorded, because a failed write does not undo the effect of the tool.
 func (r *Recorder) Call(ctx context.Context, c run.Call) (run.Result, error) {
 	c.Source, c.Session = r.named(c.Source, c.Session)
 	began := r.opts.Now()
@@ -137,7 +136,7 @@ func (r *Recorder) Call(ctx context.Context, c run.Call) (run.Result, error) {
 	return result, err
 }
 
-// begin finds the place of a call.
+// begin assigns a call to its session and episode.
 func (r *Recorder) begin(ctx context.Context, c run.Call, at time.Time) *calling {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -149,7 +148,7 @@ func (r *Recorder) begin(ctx context.Context, c run.Call, at time.Time) *calling
 	s := r.sessions[key]
 	if s == nil {
 		s = &passing{Session: episodic.NewSession(c.Source, c.Session)}
-		if c.ID != "" { // a run goes on after a restart, a host's session does not
+		if c.ID != "" { // a run continues after a restart, a host's session does not
 			r.mu.Unlock()
 			if store, err := r.open(ctx); err == nil {
 				if place, steps, last, ok := store.Growing(ctx, c.Source, c.Session); ok {
@@ -159,7 +158,7 @@ func (r *Recorder) begin(ctx context.Context, c run.Call, at time.Time) *calling
 			}
 			r.mu.Lock()
 		}
-		if other := r.sessions[key]; other != nil { // begun meanwhile
+		if other := r.sessions[key]; other != nil { // started meanwhile
 			s = other
 		}
 		r.sessions[key] = s
@@ -173,7 +172,7 @@ func (r *Recorder) begin(ctx context.Context, c run.Call, at time.Time) *calling
 	return this
 }
 
-// over tells the rule that a call has ended, or was none.
+// over ends a call in its session, or drops it if it was not made.
 func (r *Recorder) over(this *calling, at time.Time, made bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,7 +183,7 @@ func (r *Recorder) over(this *calling, at time.Time, made bool) {
 	}
 }
 
-// step is what is kept of a call; not made if the call never reached the tool.
+// step returns the step to record for a call; made is false if the call never reached the tool.
 func (r *Recorder) step(ctx context.Context, c *run.Call, result *run.Result, err error) (s episodic.Step, made bool) {
 	switch {
 	case result.NeedsInput != nil, result.Failure == run.FailedPolicy, result.Failure == run.FailedUnknown:
@@ -225,7 +224,7 @@ func (r *Recorder) step(ctx context.Context, c *run.Call, result *run.Result, er
 	return s, true
 }
 
-// record makes a step durable.
+// record stores a step.
 func (r *Recorder) record(ctx context.Context, this *calling, step episodic.Step) error {
 	e := this.episode
 	r.mu.Lock()
@@ -233,7 +232,7 @@ func (r *Recorder) record(ctx context.Context, this *calling, step episodic.Step
 	if this.After != nil {
 		step.DependsOn = []string{}
 		for _, call := range this.After {
-			if id, ok := e.steps[call]; ok { // what was never recorded is nothing to come after
+			if id, ok := e.steps[call]; ok { // calls that were never recorded are no dependencies
 				step.DependsOn = append(step.DependsOn, id)
 			}
 		}
@@ -253,7 +252,7 @@ func (r *Recorder) record(ctx context.Context, this *calling, step episodic.Step
 	return nil
 }
 
-// contextLength is how many of the last tools of an episode are remembered to ask what comes next.
+// contextLength is how many of the last tools of an episode are kept as context for [Recorder.Next].
 const contextLength = 32
 
 func (e *episode) add(call string, step episodic.Step, seq uint64) {
@@ -265,10 +264,10 @@ func (e *episode) add(call string, step episodic.Step, seq uint64) {
 	e.tools = slices.Delete(e.tools, 0, max(0, len(e.tools)-contextLength))
 }
 
-// again stands before the number of a call that is made again under its id: t1, t1#2.
+// again separates the id of a call from the number of its repetition: t1, t1#2.
 const again = '#'
 
-// free is an id for a step that no other of the episode has.
+// free returns a step id that no other step of the episode has, and marks it as taken.
 func (e *episode) free(call string, number int) string {
 	if call == "" {
 		call = "call-" + strconv.Itoa(number)
@@ -281,12 +280,12 @@ func (e *episode) free(call string, number int) string {
 	return id
 }
 
-// named replaces the names of a source and a session that a call does not give.
+// named returns defaults for a source and a session that a call does not name.
 func (r *Recorder) named(source, session string) (string, string) {
 	return cmp.Or(source, "gateway"), cmp.Or(session, r.alone)
 }
 
-// Ended records what became of the episode of a session as a whole: a run that is over, say.
+// Ended records the outcome of the newest episode of a session, for example of a run that is over.
 func (r *Recorder) Ended(ctx context.Context, source, session string, o episodic.Outcome) error {
 	source, session = r.named(source, session)
 	store, err := r.open(ctx)
@@ -302,8 +301,8 @@ func (r *Recorder) Ended(ctx context.Context, source, session string, o episodic
 // nextWait is how long [Recorder.Next] waits for a model that counts the last call.
 const nextWait = 300 * time.Millisecond
 
-// Next is what comes next in a session, after all that it has done in its newest episode; not ok if it has
-// done nothing, or its model does not count the last call yet.
+// Next returns suggestions for a session after all calls of its newest episode. ok is false if there are none, or if
+// the model does not count the last call within [nextWait].
 func (r *Recorder) Next(ctx context.Context, e *live.Engine, source, session string, limit int) (a suggest.NextAnswer, ok bool) {
 	source, session = r.named(source, session)
 	q := suggest.NextRequest{Limit: limit, Explain: new(bool)}

@@ -9,14 +9,14 @@ import (
 	"waymark/ingest"
 )
 
-// spanRow begins the keys of those spans in the table of their workspace; spanRowSize is when a row is full,
-// in bytes.
+// spanRow is the prefix of the keys of stored spans in the table of their workspace; spanRowSize is the size
+// in bytes at which a row is full.
 const (
 	spanRow     = "spans/"
 	spanRowSize = 128 << 10
 )
 
-// row is spans of one trace, of one request, as they are stored until the trace is recorded.
+// row holds spans of one trace from one request. It is stored until the trace is recorded.
 type row struct {
 	Source string         `json:"source"`
 	Spans  []*ingest.Span `json:"spans"`
@@ -27,10 +27,10 @@ type row struct {
 
 func (r *row) traceKey() traceKey { return traceKey{r.workspace, r.Source, r.Spans[0].Trace} }
 
-// keep makes spans durable.
+// keep stores spans, in rows by trace.
 func (f *Feed) keep(ctx context.Context, workspace, source string, spans []*ingest.Span) (rows []*row, err error) {
 	at := f.now().UnixNano()
-	byTrace := map[string]*row{} // with room
+	byTrace := map[string]*row{} // the rows that have room
 	for _, sp := range spans {
 		r := byTrace[sp.Trace]
 		if r == nil || r.size >= spanRowSize {
@@ -55,8 +55,8 @@ func (f *Feed) keep(ctx context.Context, workspace, source string, spans []*inge
 	return rows, nil
 }
 
-// settle deletes the rows of a trace that is recorded. A row that stays is read again by the next process, which finds
-// its calls recorded.
+// settle deletes the rows of a trace that is recorded. A row that cannot be deleted is read again by the next process,
+// which finds its calls recorded.
 func (f *Feed) settle(ctx context.Context, trace string, p *pending) {
 	for _, r := range p.rows {
 		if err := f.store.Table(r.workspace).Delete(ctx, r.key); err != nil {
@@ -66,7 +66,7 @@ func (f *Feed) settle(ctx context.Context, trace string, p *pending) {
 	p.rows = nil
 }
 
-// load reads what an earlier process has acknowledged and not recorded, once.
+// load reads, once, the spans that an earlier process acknowledged and did not record.
 func (f *Feed) load(ctx context.Context) error {
 	if f.traces.loaded {
 		return nil
@@ -90,7 +90,7 @@ func (f *Feed) loadRows(ctx context.Context, workspace string) error {
 			return err
 		}
 		r := &row{workspace: workspace, key: e.Key}
-		if err := json.Unmarshal(e.Value, r); err != nil || len(r.Spans) == 0 { // acknowledged, so it stays where it is
+		if err := json.Unmarshal(e.Value, r); err != nil || len(r.Spans) == 0 { // acknowledged, so the row stays
 			f.log.Warn("spans that wait cannot be read and are left", "workspace", workspace, "row", e.Key, "error", err)
 			continue
 		}

@@ -12,37 +12,36 @@ import (
 	"waymark/ingest/hook"
 )
 
-// Exporters send spans in batches, children before their parents: what is a call of its own, and what is
-// a part of another, is known when the trace is complete. It is taken to be so when its root was sent
-// and nothing has come since for a moment, or nothing has come for long. What comes later still, of a
-// process that sends more slowly, finds the spans it belongs to for as long again.
+// Exporters send spans in batches, children before their parents. Whether a span is a call of its own or a part of
+// another is known when the trace is complete. A trace counts as complete if its root was sent and no span has come
+// for afterRoot, or if no span has come for withoutRoot. Its spans are kept for withoutRoot more, so that later spans,
+// of a process that sends more slowly, find the spans they belong to.
 const (
 	afterRoot   = 2 * time.Second
 	withoutRoot = time.Minute
-	mostSpans   = 100_000 // held at a time; then all traces are read as they stand
+	mostSpans   = 100_000 // held at a time; then all traces are recorded as they are
 )
 
 type traceKey struct{ workspace, source, trace string }
 
 type pending struct {
 	spans []*ingest.Span
-	rows  []*row // that keep those which are not recorded
+	rows  []*row // stored spans that are not recorded yet
 	root  bool
 	read  bool // its calls are recorded
 	last  time.Time
-	began time.Time // the first of its calls
+	began time.Time // start of its first call
 }
 
-// traces are the spans that wait for the rest of their trace.
+// traces holds the spans of traces that may get more spans.
 type traces struct {
 	open   map[traceKey]*pending
 	spans  int
-	loaded bool // what an earlier process has left
+	loaded bool // the spans of an earlier process were loaded
 }
 
-// Collect takes an export request of traces in OTLP, JSON or protobuf. It returns when the request is read
-// and durable; its calls are recorded when their trace is complete, by the next process if this one is
-// killed before.
+// Collect processes an export request of traces in OTLP, JSON or protobuf. It returns when the spans are durable.
+// Their calls are recorded when their trace is complete, by the next process if this one is killed before.
 func (f *Feed) Collect(ctx context.Context, workspace, source string, body []byte, protobuf bool) error {
 	engine, err := f.engine(ctx, workspace)
 	if err != nil {
@@ -70,7 +69,7 @@ func (f *Feed) Collect(ctx context.Context, workspace, source string, body []byt
 	return nil
 }
 
-// add holds the spans of a row.
+// add adds the spans of a row to their trace.
 func (t *traces) add(r *row, now time.Time) {
 	if t.open == nil {
 		t.open = map[traceKey]*pending{}
@@ -91,7 +90,7 @@ func (t *traces) add(r *row, now time.Time) {
 	t.spans += len(r.Spans)
 }
 
-// flush records the traces that are complete, or all.
+// flush records the traces that are complete, or all of them.
 func (f *Feed) flush(ctx context.Context, all bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -101,7 +100,7 @@ func (f *Feed) flush(ctx context.Context, all bool) {
 	f.recordComplete(ctx, all)
 }
 
-// recordComplete is flush with the lock held. Of all, nothing more is expected.
+// recordComplete is flush with the lock held. If all are recorded, they are also dropped.
 func (f *Feed) recordComplete(ctx context.Context, all bool) {
 	now := f.now()
 	for _, k := range slices.SortedFunc(maps.Keys(f.traces.open), f.traces.order) {
@@ -116,19 +115,19 @@ func (f *Feed) recordComplete(ctx context.Context, all bool) {
 	}
 }
 
-// order is that of the times at which traces began.
+// order compares traces by the start of their first call.
 func (t *traces) order(a, b traceKey) int {
 	return cmp.Or(t.open[a].began.Compare(t.open[b].began), cmp.Compare(a.trace, b.trace), cmp.Compare(a.workspace, b.workspace), cmp.Compare(a.source, b.source))
 }
 
-// drop lets go of a trace. Rows that still keep some of it are found by the next process.
+// drop removes a trace from memory. Rows that are still stored are loaded by the next process.
 func (t *traces) drop(k traceKey) {
 	t.spans -= len(t.open[k].spans)
 	delete(t.open, k)
 }
 
-// record records the calls of a trace, those that are recorded already apart: each begins and ends, in the order of the
-// times. If the store cannot take them they stay where they are.
+// record records the calls of a trace that are not recorded yet. It applies the beginning and the end of each call, in
+// the order of their times. If the store fails, the rows of the trace stay.
 func (f *Feed) record(ctx context.Context, k traceKey, p *pending) (ok bool) {
 	type moment struct {
 		session, span, origin string
@@ -138,11 +137,11 @@ func (f *Feed) record(ctx context.Context, k traceKey, p *pending) (ok bool) {
 	for _, c := range ingest.SpanCalls(p.spans) {
 		e := hook.Event{Kind: hook.Began, Time: c.Call.Started, Call: c.Call.CallID, Tool: c.Call.Tool, Intent: c.Intent}
 		begins = append(begins, moment{c.Session, c.ID, c.Origin, e})
-		e.Kind, e.Time = hook.Ended, later(c.Call.Started.Add(1), c.End) // after its beginning, by a nanosecond at least
+		e.Kind, e.Time = hook.Ended, later(c.Call.Started.Add(1), c.End) // at least a nanosecond after its beginning
 		e.Shape, e.Inputs, e.Outputs, e.Outcome, e.ErrorKind = c.Call.Shape, c.Call.Inputs, c.Call.Outputs, c.Call.Outcome, c.Call.ErrorKind
 		ends = append(ends, moment{c.Session, c.ID, c.Origin, e})
 	}
-	moments := append(ends, begins...) // what begins when another ends comes after it
+	moments := append(ends, begins...) // at equal times, ends come before beginnings
 	slices.SortStableFunc(moments, func(a, b moment) int { return a.Time.Compare(b.Time) })
 	for i := range moments {
 		m := &moments[i]
@@ -162,7 +161,8 @@ func (f *Feed) record(ctx context.Context, k traceKey, p *pending) (ok bool) {
 	return true
 }
 
-// unlike names a call of a span so that it is no other's: recorders count their calls anew now and then.
+// unlike returns an id for the call of a span that no other span has, because some
+// recorders restart the numbers of calls.
 func (s *reported) unlike(call, span string) string {
 	if s.spans == nil {
 		s.spans = map[string]string{}

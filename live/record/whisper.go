@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	wait   = 30 * time.Second // between two looks whether the history has grown
-	growth = 50               // the rules are derived again when the history has grown by one part in so many
+	wait   = 30 * time.Second // between two checks whether the history has grown
+	growth = 50               // rules are derived again when the history has grown by more than 1/growth
 )
 
-// Whisper derives what hooks may say, for the workspaces of a data directory whose hooks speak, until the context ends.
+// Whisper derives the rules for messages of hooks, until the context ends, for the workspaces whose hooks may speak.
 func (f *Feed) Whisper(ctx context.Context, data string) {
 	derived := map[string]uint64{}
 	t := time.NewTicker(wait)
@@ -35,7 +35,7 @@ func (f *Feed) Whisper(ctx context.Context, data string) {
 	}
 }
 
-// derive writes the rules of a workspace anew if its history has grown or a part of it was forgotten.
+// derive derives and writes the rules of a workspace if its history has grown or a part of it was forgotten.
 func (f *Feed) derive(ctx context.Context, data, workspace string, derived map[string]uint64) error {
 	engine, err := f.engine(ctx, workspace)
 	if err != nil {
