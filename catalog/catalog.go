@@ -1,18 +1,18 @@
-// Package catalog names what an agent can use: tools and capabilities.
+// Package catalog defines what an agent can use: tools and capabilities.
 //
-// A [Tool] is one operation of a server (or of any API); a [Capability] is a reusable piece built
-// on tools. Both live under one canonical id. A tool of a server is
+// A [Tool] is one operation of a server (or of any API); a [Capability] is a reusable procedure built
+// on tools. Each has one canonical id. The id of a server's tool is
 //
 //	server:name        github:search_issues
 //
-// and every other spelling of it (mcp__github__search_issues, github.search_issues, …) is resolved
-// to that id by a [Resolver] before anything is stored, so that one tool never has two histories.
-// A [Fingerprint] tells whether the contract of a tool (description, schemas, annotations) changed.
+// and a [Resolver] maps every other spelling of it (mcp__github__search_issues, github.search_issues,
+// …) to that id before anything is stored, so that one tool never has two histories. A [Fingerprint]
+// shows whether the contract of a tool (description, schemas, annotations) changed.
 package catalog
 
 import "encoding/json"
 
-// Kind tells tools and capabilities apart wherever both stand in one list.
+// Kind distinguishes tools and capabilities in a common list.
 type Kind string
 
 const (
@@ -30,10 +30,10 @@ type Tool struct {
 	InputSchema  json.RawMessage `json:"input_schema,omitempty"`
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
 	Annotations  *Annotations    `json:"annotations,omitempty"`
-	Requires     []string        `json:"requires,omitempty"` // ids of tools whose results it needs, as an author wrote down
+	Requires     []string        `json:"requires,omitempty"` // ids of tools whose results it needs, as declared by an author
 }
 
-// Annotations are a server's own, untrusted hints about a tool. A nil field is "not said".
+// Annotations are a server's own, untrusted hints about a tool. A nil field means not specified.
 type Annotations struct {
 	Title       string `json:"title,omitempty"`
 	ReadOnly    *bool  `json:"read_only,omitempty"`
@@ -42,8 +42,8 @@ type Annotations struct {
 	OpenWorld   *bool  `json:"open_world,omitempty"`
 }
 
-// Capability is a stored way of doing something with tools: its intent, the tools it uses, in order
-// of first use, and, where it is a stored DAG, the tasks.
+// Capability is a stored procedure that uses tools: its intent, its tools in order of first use and, if
+// it is a stored DAG, its tasks.
 type Capability struct {
 	ID           string          `json:"id"`
 	Name         string          `json:"name,omitempty"`
@@ -53,29 +53,29 @@ type Capability struct {
 	Tasks        []Task          `json:"tasks,omitempty"`
 	InputSchema  json.RawMessage `json:"input_schema,omitempty"`
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
-	Version      int             `json:"version,omitempty"` // as its author numbers it; 0: not said
+	Version      int             `json:"version,omitempty"` // version number of its author; 0: not specified
 	Tags         []string        `json:"tags,omitempty"`
 	Script       *Script         `json:"script,omitempty"` // instead of tasks
-	Output       json.RawMessage `json:"output,omitempty"` // what a run gives back, an argument like those of tasks; without: the results of the last tasks
+	Output       json.RawMessage `json:"output,omitempty"` // result of a run, in the form of a task argument; absent: the results of the last tasks
 }
 
-// Script is a capability that is computed rather than carried out with tools.
+// Script is a capability that is computed without calling tools.
 type Script struct {
 	Language string `json:"language"` // expr
 	Source   string `json:"source"`
 }
 
-// Task is one node of a stored DAG. An argument is a value, or an object with the one key $from (the
+// Task is one node of a stored DAG. An argument is a value, or an object with the single key $from (the
 // path of a parameter or of an earlier task's result) or $expr (an expression over them).
 type Task struct {
 	ID        string                     `json:"id"`
 	Tool      string                     `json:"tool"`
 	DependsOn []string                   `json:"depends_on,omitempty"`
 	Arguments map[string]json.RawMessage `json:"arguments,omitempty"`
-	When      string                     `json:"when,omitempty"`       // an expression; the task is skipped unless it is true
-	OnError   string                     `json:"on_error,omitempty"`   // empty: what depends on it is skipped; continue: it goes on without the result
-	TimeoutMS int64                      `json:"timeout_ms,omitempty"` // 0: that of the run
+	When      string                     `json:"when,omitempty"`       // expression; the task is skipped unless it is true
+	OnError   string                     `json:"on_error,omitempty"`   // empty: dependent tasks are skipped; continue: they run without the result
+	TimeoutMS int64                      `json:"timeout_ms,omitempty"` // 0: the timeout of the run
 }
 
-// OnErrorContinue lets what depends on a task go on where the task fails.
+// OnErrorContinue lets dependent tasks run after the task failed.
 const OnErrorContinue = "continue"

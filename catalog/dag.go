@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Layers returns the layers of nodes with these ids and dependencies: the length of the longest way to each from a node
-// without dependencies. It reports why they do not form a directed acyclic graph: an id that is missing or occurs twice,
-// a node that depends on itself, on an unknown node, or on itself through others. noun is what a node is called in the
-// error ("step", "task").
+// Layers returns the layer of each node: the length of the longest path to it from a node without dependencies. It
+// returns an error if the nodes do not form a directed acyclic graph: an id is missing or occurs twice, or a node
+// depends on itself, on an unknown node, or on itself through others. noun is the name of a node in the error ("step",
+// "task").
 func Layers(noun string, ids []string, dependsOn [][]string) ([]int, error) {
 	at := make(map[string]int, len(ids))
 	for i, id := range ids {
@@ -32,7 +32,7 @@ func Layers(noun string, ids []string, dependsOn [][]string) ([]int, error) {
 	}
 	const unseen, open = -2, -1
 	layers := slices.Repeat([]int{unseen}, len(ids))
-	var path []string // open nodes, each needed by the one before
+	var path []string // open nodes, each a dependency of the one before
 	var place func(i int) error
 	place = func(i int) error {
 		path = append(path, ids[i])

@@ -13,15 +13,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Fingerprint is a digest of the contract of a tool: name, description, schemas and annotations. It
-// changes when any of them changes, and does not when only the order of keys, of required names or
-// of enum values does. Where the tool stands (id, server, domain) is not part of the contract.
+// Fingerprint is a digest of the contract of a tool: name, description, schemas and annotations. It changes when any of
+// them changes, but not when only the order of keys, of required names or of enum values changes. The location of the
+// tool (id, server, domain) is not part of the contract.
 type Fingerprint [sha256.Size]byte
 
-// Fingerprint of the tool as it is now.
+// Fingerprint returns the fingerprint of the current contract of the tool.
 func (t *Tool) Fingerprint() Fingerprint {
 	var b bytes.Buffer
-	part := func(name string, value []byte) { // lengths keep neighbouring parts from running together
+	part := func(name string, value []byte) { // the lengths keep adjacent parts distinct
 		fmt.Fprintf(&b, "%s %d\n", name, len(value))
 		b.Write(value)
 		b.WriteByte('\n')
@@ -41,11 +41,11 @@ func (t *Tool) Fingerprint() Fingerprint {
 // String is "sha256:" and 64 hexadecimal digits.
 func (f Fingerprint) String() string { return "sha256:" + hex.EncodeToString(f[:]) }
 
-// Canonical writes a JSON Schema in one form for all its orderings and spellings: no space, keys
-// sorted, numbers normalised (1, 1.0 and 10e-1 are one number), and the lists whose order JSON Schema
-// gives no meaning (required, enum, type, dependentRequired) sorted. Lists inside default, const,
-// examples and enum are values and keep their order. Nothing and null are empty; what is not JSON, or
-// has a key twice, of which readers believe different ones, is itself.
+// Canonical returns a JSON Schema in one form for all its orderings and spellings: without spaces, with sorted keys,
+// with normalised numbers (1, 1.0 and 10e-1 are one number), and with sorted lists where JSON Schema gives the order no
+// meaning (required, enum, type, dependentRequired). Lists inside default, const, examples and enum are values and keep
+// their order. An empty schema and null return an empty result. Text that is not JSON, or that has a duplicate key,
+// which parsers resolve differently, is returned as it is.
 func Canonical(schema json.RawMessage) []byte {
 	v, err := Decode(schema)
 	if err != nil || !jsontext.Value(schema).IsValid() {
@@ -58,7 +58,7 @@ func Canonical(schema json.RawMessage) []byte {
 	return out
 }
 
-// canonical normalises the numbers of a decoded value, and sorts sets. What a keyword that is not known holds is read as a
+// canonical normalises the numbers of a decoded value and sorts sets. It treats the value of an unknown keyword as a
 // schema.
 func canonical(v any, r Role) any {
 	switch v := v.(type) {
@@ -95,8 +95,8 @@ func canonical(v any, r Role) any {
 	return v
 }
 
-// normalNumber writes a number without an exponent or zeros at its end. Whole numbers keep all digits, and numbers
-// beyond the range of a float64 stay as they are.
+// normalNumber writes a number without an exponent or trailing zeros. Integers keep all digits, and numbers beyond the
+// range of a float64 stay as they are.
 func normalNumber(n json.Number) json.Number {
 	f, err := n.Float64()
 	switch {

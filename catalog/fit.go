@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// Fit returns a value with those texts replaced by what is written in them that a schema wants as something else: hosts send
+// Fit replaces strings in a value by the JSON values in them where the schema requires another type. Hosts send
 //
 //	{"ids": "[\"a\"]", "limit": "5", "deep": "true"}  for  {"ids": ["a"], "limit": 5, "deep": true}
 //
-// and 5.0 for the whole number 5. Where a text is allowed it stays. A value in which nothing changes is returned as it is.
+// and 5.0 for the integer 5. A string stays if the schema allows a string. If nothing changes, value is returned
+// unchanged.
 func Fit(value, schema json.RawMessage) json.RawMessage {
 	v, err := Decode(value)
 	if err != nil {
@@ -28,7 +29,7 @@ func Fit(value, schema json.RawMessage) json.RawMessage {
 	return bytes.TrimSpace(out.Bytes())
 }
 
-// Decode decodes one JSON value, and nothing after it. Its numbers keep their digits, as json.Number.
+// Decode decodes exactly one JSON value. Numbers keep their digits, as json.Number.
 func Decode(text []byte) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -71,7 +72,7 @@ func fit(v any, s Schema, changed *bool) any {
 	return v
 }
 
-// isWholeNumber reports whether a number is written without a fraction, or with zeros there.
+// isWholeNumber reports whether a number is written without an exponent, and without a fraction or with zeros only.
 func isWholeNumber(n json.Number) bool {
 	whole, fraction, _ := strings.Cut(string(n), ".")
 	return strings.Trim(fraction, "0") == "" && !strings.ContainsAny(whole, "eE")

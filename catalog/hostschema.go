@@ -11,17 +11,17 @@ import (
 )
 
 // HostSchema returns the input or output schema of a tool in the form that every MCP host accepts. The official
-// TypeScript SDK refuses a whole tools/list if one value under properties is a boolean schema, so true becomes {}
-// and false becomes {"not":{}} wherever a schema can stand; additionalProperties and its relatives keep their
-// booleans, which hosts expect there. Servers write an empty list or null where they mean an empty object or nothing: these are
-// read so, and of required only the names count. A missing schema or type means an object. The error says why a schema
-// cannot be published. Numbers stay as they are, and so does the order of keys where nothing has to change.
+// TypeScript SDK rejects a whole tools/list if one value under properties is a boolean schema, so true becomes {} and
+// false becomes {"not":{}} wherever a schema is expected; additionalProperties and its relatives keep their booleans,
+// which hosts accept there. Servers write an empty list or null for an empty object or an absent value: HostSchema
+// corrects these, and keeps only the strings of required. A missing schema or type means an object. The error is the
+// reason why a schema cannot be published. Numbers are unchanged, and so is the order of keys if nothing else changes.
 func HostSchema(schema json.RawMessage) (json.RawMessage, error) {
 	same := jsontext.Value(bytes.Clone(bytes.TrimSpace(schema)))
 	if len(same) == 0 || string(same) == "null" {
 		return json.RawMessage(`{"type":"object"}`), nil
 	}
-	if err := same.Compact(jsontext.AllowDuplicateNames(false)); err != nil { // repeated names are errors, too
+	if err := same.Compact(jsontext.AllowDuplicateNames(false)); err != nil { // duplicate names are errors, too
 		return nil, fmt.Errorf("the schema cannot be decoded: %w", err)
 	}
 	v, _ := Decode(same) // it is JSON
@@ -49,7 +49,7 @@ func HostSchema(schema json.RawMessage) (json.RawMessage, error) {
 
 type hostWriter struct{ changed bool }
 
-// value returns the value at a JSON pointer in the form for hosts.
+// value converts the value at a JSON pointer to the form for hosts.
 func (w *hostWriter) value(v any, r Role, at string) (_ any, err error) {
 	if r < AsSchema {
 		return v, nil
@@ -81,7 +81,7 @@ func (w *hostWriter) value(v any, r Role, at string) (_ any, err error) {
 	return nil, fmt.Errorf("%s in the schema is a JSON %s, want an object", at, TypesOf(v))
 }
 
-// object changes a schema, or schemas by name.
+// object converts the members of a schema, or of a map of schemas by name.
 func (w *hostWriter) object(members map[string]any, r Role, at string) (err error) {
 	for _, key := range slices.Sorted(maps.Keys(members)) {
 		v, inner := members[key], Keywords[key]

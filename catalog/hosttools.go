@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// hostTools is a table of id, hosts, hints and description. Hints are the letters of [HostTools].
+// hostTools is a table of id, hosts, hints and description. The letters of hints are those of [HostTools].
 //
 //go:embed hosttools.tsv
 var hostTools string
 
-// HostTools are the built-in tools of Claude Code, Codex, Cursor, Copilot and Gemini CLI, by the id under which their
-// sessions are imported. The host alone can call them, and no tools/list describes them. Hints: r only reads, d may
-// destroy, o reaches beyond this machine or does whatever it is told to.
+// HostTools returns the built-in tools of Claude Code, Codex, Cursor, Copilot and Gemini CLI, with the ids
+// under which their sessions are imported. Only the host can call them, and no tools/list describes them.
+// Hints: r only reads, d may destroy, o reaches beyond this machine or executes arbitrary instructions.
 func HostTools() []Tool {
 	var tools []Tool
 	for line := range strings.Lines(hostTools) {

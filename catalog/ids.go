@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// ID is the canonical id of a tool of a server. A tool without a server keeps its name.
+// ID returns the canonical id of a tool of a server. A tool without a server keeps its name.
 func ID(server, name string) string {
 	if server == "" {
 		return name
@@ -17,22 +17,22 @@ func ID(server, name string) string {
 	return server + ":" + name
 }
 
-// Split takes the id of a tool of a server apart, at the first colon. It reports ok only if both
-// parts are there. The ids of a data set may hold colons that mean nothing: ask only about ids that
-// came from servers.
+// Split splits the id of a server's tool at the first colon. ok is true only if both parts are present.
+// The ids of a data set may contain colons without a meaning: use Split only for ids that come from
+// servers.
 func Split(id string) (server, name string, ok bool) {
 	server, name, ok = strings.Cut(id, ":")
 	return server, name, ok && server != "" && name != ""
 }
 
-// separators between server and name, other than the canonical colon, that hosts and logs write.
+// separators between server and name, other than the canonical colon, that hosts and logs use.
 var separators = []string{"__", ".", "/"}
 
-// hostPrefix marks a tool of a server in the names that hosts give: what follows is always a server
+// hostPrefix marks a server's tool in the names that hosts assign: it is always followed by a server
 // and a name.
 const hostPrefix = "mcp__"
 
-// FromHost returns server:name for mcp__server__name, and any other spelling as it is.
+// FromHost returns server:name for mcp__server__name, and any other spelling unchanged.
 func FromHost(spelling string) string {
 	rest, host := strings.CutPrefix(spelling, hostPrefix)
 	if server, name, ok := strings.Cut(rest, "__"); host && ok && server != "" && name != "" {
@@ -41,7 +41,7 @@ func FromHost(spelling string) string {
 	return spelling
 }
 
-// AmbiguousError says that a spelling may mean several tools. It is never resolved by a guess.
+// AmbiguousError reports that a spelling may mean several tools. The resolver never guesses.
 type AmbiguousError struct {
 	Spelling   string
 	Candidates []string // sorted
@@ -51,17 +51,17 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("%q may mean any of %q", e.Spelling, e.Candidates)
 }
 
-// Aliases say which id counts for another one. The zero value has none.
+// Aliases maps ids to the ids that replace them. The zero value has none.
 type Aliases struct {
 	ids     map[string]string
-	servers map[string]string // all tools of a server, by its name
+	servers map[string]string // old server name → new one, for all tools of the server
 }
 
-// EveryTool ends an alias of a whole server, "server:*".
+// EveryTool is the suffix of an alias for a whole server, "server:*".
 const EveryTool = ":*"
 
-// NewAliases takes pairs of an alias and the id that it stands for, or of "old:*" and "new:*" for all tools of a server.
-// An alias may stand for another one. It fails where they go round in a circle.
+// NewAliases takes pairs of an alias and the id that replaces it, or of "old:*" and "new:*" for all
+// tools of a server. An alias may refer to another alias. A cycle is an error.
 func NewAliases(pairs [][2]string) (Aliases, error) {
 	a := Aliases{map[string]string{}, map[string]string{}}
 	for _, p := range pairs {
@@ -85,7 +85,7 @@ func NewAliases(pairs [][2]string) (Aliases, error) {
 // None reports whether there are no aliases.
 func (a Aliases) None() bool { return len(a.ids)+len(a.servers) == 0 }
 
-// Of is the id that counts for an id: itself, unless it is an alias.
+// Of returns the id that replaces an id, or the id itself if it is not an alias.
 func (a Aliases) Of(id string) string {
 	if a.None() {
 		return id
@@ -110,7 +110,7 @@ func (a Aliases) follow(id string) (last string, ends bool) {
 	return id, false
 }
 
-// Resolver turns spellings into canonical ids. It is built once and may then be used by many.
+// Resolver maps spellings to canonical ids. It is immutable and safe for concurrent use.
 //
 //	exact id                          itself, always
 //	mcp__server__name                 server:name, known or not
@@ -120,11 +120,11 @@ func (a Aliases) follow(id string) (last string, ends bool) {
 // Ids are opaque and case-sensitive.
 type Resolver struct {
 	aliases Aliases
-	known   map[string]bool     // aliases included
-	spelled map[string][]string // names that hosts make by replacing characters or adding a hash → ids
+	known   map[string]bool     // including aliases
+	spelled map[string][]string // names that hosts form by replacing characters or adding a hash → ids
 }
 
-// NewResolver knows the given ids, in any order, and their aliases.
+// NewResolver returns a resolver for the given ids, in any order, and their aliases.
 func NewResolver(ids []string, aliases Aliases) *Resolver {
 	r := &Resolver{aliases, map[string]bool{}, map[string][]string{}}
 	for _, id := range aliases.with(ids) {
@@ -145,7 +145,7 @@ func NewResolver(ids []string, aliases Aliases) *Resolver {
 	return r
 }
 
-// with adds the aliases of ids, which are spelled in as many ways.
+// with returns the ids and their aliases, so that every spelling of an alias is known, too.
 func (a Aliases) with(ids []string) []string {
 	if a.None() {
 		return ids
@@ -161,8 +161,9 @@ func (a Aliases) with(ids []string) []string {
 	return all
 }
 
-// Resolve gives the id that a spelling means. An unknown spelling comes back unchanged, except that
-// mcp__server__name always becomes server:name. Several possible tools are an [*AmbiguousError].
+// Resolve returns the id that a spelling means. An unknown spelling is returned unchanged, except that
+// mcp__server__name always becomes server:name. If several tools are possible, the error is an
+// [*AmbiguousError].
 func (r *Resolver) Resolve(spelling string) (id string, err error) {
 	if r.known[spelling] {
 		return r.aliases.Of(spelling), nil
@@ -188,7 +189,7 @@ func (r *Resolver) Resolve(spelling string) (id string, err error) {
 	return r.one(spelling, ids)
 }
 
-// read lists the known tools that s means if sep stands somewhere between server and name.
+// read returns the known tools that s means if some occurrence of sep separates server and name.
 func (r *Resolver) read(s, sep string) (ids []string) {
 	for i := 1; i+len(sep) < len(s); i++ {
 		if strings.HasPrefix(s[i:], sep) {
@@ -213,15 +214,14 @@ func (r *Resolver) one(spelling string, ids []string) (string, error) {
 }
 
 const (
-	// hostLimit is the length that the common model APIs allow a tool name, of [A-Za-z0-9_-].
+	// hostLimit is the maximum length of a tool name, of [A-Za-z0-9_-], in the common model APIs.
 	hostLimit = 64
 	hashLen   = 12 // hexadecimal digits, 48 bits
 )
 
-// HostName is a name for the tool that every host accepts: at most 64 of A-Z a-z 0-9 _ -, written
-// server__name. Where that would be too long, lose a character or be readable in two ways, it ends
-// in a hash of the id, so that different ids have different host names and [Resolver.Resolve] finds
-// the way back.
+// HostName returns a name for the tool that every host accepts: at most 64 of A-Z a-z 0-9 _ -, written
+// server__name. If that would be too long, lose a character or be ambiguous, it ends in a hash of the
+// id, so that different ids have different host names and [Resolver.Resolve] can map them back.
 func HostName(id string) string {
 	plain := id
 	server, name, ok := Split(id)
@@ -229,7 +229,7 @@ func HostName(id string) string {
 		plain = server + "__" + name
 	}
 	clean := sanitise(plain)
-	splits := 0 // places where a reader could cut server from name
+	splits := 0 // positions at which a reader could split server and name
 	for i := range len(clean) {
 		if strings.HasPrefix(clean[i:], "__") {
 			splits++
@@ -245,13 +245,14 @@ func HostName(id string) string {
 	return clean[:min(len(clean), hostLimit-1-hashLen)] + "-" + hash
 }
 
-// Hashed reports whether a host name ends the way a hash does, so that only a resolver that knows the id can read it.
+// Hashed reports whether a host name ends like one with a hash, so that only a resolver that knows the
+// id can resolve it.
 func Hashed(h string) bool {
 	i := len(h) - 1 - hashLen
 	return i >= 0 && h[i] == '-' && strings.Trim(h[i+1:], "0123456789abcdef") == ""
 }
 
-// sanitise replaces, byte by byte, what hosts do not allow in a name.
+// sanitise replaces, byte by byte, characters that hosts do not allow in a name.
 func sanitise(s string) string {
 	b := []byte(s)
 	for i, c := range b {

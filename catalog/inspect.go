@@ -10,26 +10,27 @@ import (
 	"unicode/utf8"
 )
 
-// Finding is what a check found. Detail never quotes the text: a model may read it.
+// Finding is the result of a check. Detail never quotes the text, because a model may read it.
 type Finding struct {
 	Check  string
-	Refuse bool // the entry is not stored; otherwise not suggested, and its texts not shown, until somebody approves it
+	Refuse bool // the entry is not stored; otherwise it is not suggested and its texts are hidden until a person approves it
 	Detail string
 }
 
-// Entry is a tool or a capability as it was sent. A description is read by the model that chooses a tool, so whoever
-// writes it writes into the prompt: every entry passes the same checks, over HTTP, from a file, from a server of the
-// gateway. They look for what an honest entry does not need; nothing is changed or removed.
+// Entry is a tool or a capability as it was sent. A model that chooses a tool reads its description, so the
+// author of a description can inject text into the prompt. Every entry passes the same checks, whether it comes
+// over HTTP, from a file, or from a server of the gateway. The checks look for features that a legitimate entry
+// does not need; they change and remove nothing.
 type Entry struct {
 	ID, Name, Server string
 	Texts            []string          // title, description, intent
-	Labels           []string          // what else is shown of it: domain, tags, ids of tasks and of other entries
-	Data             []json.RawMessage // schemas, annotations: their names and texts are read too
+	Labels           []string          // other texts that are shown: domain, tags, ids of tasks and of other entries
+	Data             []json.RawMessage // schemas, annotations: their names and texts are checked, too
 
-	refers bool // one of the data has a reference to another document
+	refers bool // a schema in Data refers to another document
 }
 
-// EntryOfTool is the entry of a tool.
+// EntryOfTool returns the entry of a tool.
 func EntryOfTool(t *Tool) *Entry {
 	e := &Entry{ID: t.ID, Name: t.Name, Server: t.Server, Texts: []string{t.Description}, Data: []json.RawMessage{t.InputSchema, t.OutputSchema}, Labels: append([]string{t.Domain}, t.Requires...)}
 	if t.Annotations != nil {
@@ -38,7 +39,7 @@ func EntryOfTool(t *Tool) *Entry {
 	return e
 }
 
-// EntryOfCapability is the entry of a capability.
+// EntryOfCapability returns the entry of a capability.
 func EntryOfCapability(c *Capability) *Entry {
 	e := &Entry{ID: c.ID, Name: c.Name, Texts: []string{c.Description, c.Intent}, Data: []json.RawMessage{c.InputSchema, c.OutputSchema, c.Output}, Labels: slices.Concat(c.Tags, c.Tools)}
 	if c.Script != nil {
@@ -54,22 +55,22 @@ func EntryOfCapability(c *Capability) *Entry {
 	return e
 }
 
-// checks are all checks of one entry, in the order of reports. Lists of keywords and copies of one description rank
-// lower in searches instead: see [Stuffed] and [Copies].
+// checks lists all checks of one entry, in the order of the findings. Keyword lists and copies of one
+// description are not findings; they rank lower in searches: see [Stuffed] and [Copies].
 var checks = []struct {
 	name string
-	find func(in *Inspector, e *Entry) string // what it found, or nothing
+	find func(in *Inspector, e *Entry) string // returns the detail of a finding, "" for none
 }{
-	{"name", badName},                   // ids and names have at most 128 characters of those that real catalogs use
-	{"hidden", hiddenCharacter},         // no text has characters that do not show, or change its direction
+	{"name", badName},                   // ids and names: at most 128 characters; ids: only those of real catalogs
+	{"hidden", hiddenCharacter},         // no invisible characters and none that change the text direction
 	{"instruction", instruction},        // no text addresses the model
 	{"shadowing", (*Inspector).shadows}, // no text names a tool of another server
-	{"lookalike", (*Inspector).alike},   // no id can be taken for another
-	{"server", (*Inspector).foreign},    // no id names another server, a connected one, or this program
+	{"lookalike", (*Inspector).alike},   // no id can be mistaken for another
+	{"server", (*Inspector).foreign},    // no id names another server, a connected server, or this program
 	{"reference", reference},            // no schema refers to another document
 }
 
-// Inspect returns what the checks find about an entry beside those that are known.
+// Inspect runs the checks on an entry, against the known entries, and returns the findings.
 func (in *Inspector) Inspect(e *Entry) (found []Finding) {
 	for _, data := range e.Data {
 		texts, refers := textsIn(data)
@@ -84,7 +85,8 @@ func (in *Inspector) Inspect(e *Entry) (found []Finding) {
 	return found
 }
 
-// textsIn lists the names and texts in a JSON value, sorted, and reports whether a schema refers to another document.
+// textsIn returns the names and texts in a JSON value, sorted, and reports whether a schema refers to another
+// document.
 func textsIn(data json.RawMessage) (all []string, refers bool) {
 	v, err := Decode(data)
 	if err != nil {
@@ -92,7 +94,7 @@ func textsIn(data json.RawMessage) (all []string, refers bool) {
 	}
 	var refs, own []string
 	var visit func(v any, expressions bool)
-	visit = func(v any, expressions bool) { // expressions: the names of an object are such
+	visit = func(v any, expressions bool) { // expressions: the names of an object are regular expressions
 		switch v := v.(type) {
 		case string:
 			all = append(all, v)
@@ -132,7 +134,7 @@ func textsIn(data json.RawMessage) (all []string, refers bool) {
 	return slices.Compact(all), refers
 }
 
-// withoutControls lets regular expressions name control characters, which no other text may have.
+// withoutControls removes control characters from regular expressions, the only texts that may contain them.
 func withoutControls(pattern string) string {
 	return strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) {
@@ -142,7 +144,8 @@ func withoutControls(pattern string) string {
 	}, pattern)
 }
 
-// badName applies to ids: names are shown, and data sets have sentences in them.
+// badName checks the length of the name, and length and characters of the id only: names in data sets may be
+// sentences.
 func badName(_ *Inspector, e *Entry) string {
 	if err := CheckToolID("id", e.ID, e.Server); err != nil {
 		return err.Error()
@@ -153,14 +156,14 @@ func badName(_ *Inspector, e *Entry) string {
 	return ""
 }
 
-// foreign finds an id that begins with the name of another server, and one that belongs to this program or to a
-// server that is connected to it, whose entries others do not put.
+// foreign finds an id that begins with the name of another server, or a server name of this program or of a
+// connected server, whose entries only the server itself may add.
 func (in *Inspector) foreign(e *Entry) string {
 	before, _, named := strings.Cut(e.ID, ":")
 	if named && e.Server != "" && before != e.Server && !strings.HasPrefix(e.ID, e.Server+":") {
 		return fmt.Sprintf("its id names the server %s, it is of another", ShownID(before))
 	}
-	if rest, host := strings.CutPrefix(e.ID, "mcp__"); host { // as hosts spell it
+	if rest, host := strings.CutPrefix(e.ID, "mcp__"); host { // spelling of hosts
 		before, _, named = strings.Cut(rest, "__")
 	}
 	if !named {
@@ -178,10 +181,10 @@ func (in *Inspector) foreign(e *Entry) string {
 	return ""
 }
 
-// Reserved are the servers that stand before the ids of this program: of its tools, and of its scorers.
+// Reserved lists the server names in the ids of this program: of its tools, and of its scorers.
 var Reserved = []string{"waymark", "scorer"}
 
-// reference finds a schema that means more than the catalog holds: what it refers to may change after it was read.
+// reference finds a schema with a reference to another document, which may change after the check.
 func reference(_ *Inspector, e *Entry) string {
 	if e.refers {
 		return "its schema refers to another document"
@@ -189,7 +192,7 @@ func reference(_ *Inspector, e *Entry) string {
 	return ""
 }
 
-// hiddenCharacter looks in all that may be shown of an entry, its names included.
+// hiddenCharacter checks all texts of an entry that may be shown, including its names.
 func hiddenCharacter(_ *Inspector, e *Entry) string {
 	for _, t := range slices.Concat(e.Texts, e.Labels, []string{e.Name, e.ID}) {
 		if c, ok := Hidden(t); ok {
@@ -199,8 +202,9 @@ func hiddenCharacter(_ *Inspector, e *Entry) string {
 	return ""
 }
 
-// Hidden is the first character of a text that nobody sees: controls, zero-width, direction and tag characters. The
-// joiner and the selectors of emoji and the byte order mark are such only within words of scripts that need none.
+// Hidden returns the first invisible character of a text: controls, zero-width, direction and tag characters.
+// The zero-width joiner, variation selectors and the byte order mark count only after a letter of a script that
+// does not need them.
 func Hidden(s string) (rune, bool) {
 	before := ' '
 	for _, c := range s {

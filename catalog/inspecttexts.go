@@ -10,8 +10,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// commanding are forms in which published attacks on tool descriptions address the model. A text without a word of each
-// list, in lower case, cannot match, and is not looked at further: that is most texts.
+// commanding lists forms in which published attacks on tool descriptions address the model. A lower-case text that
+// contains no word of first, or none of second if it is set, cannot match, so most texts need no regular expression.
 var commanding = []struct {
 	first, second []string
 	form          *regexp.Regexp
@@ -32,7 +32,7 @@ var commanding = []struct {
 func instruction(_ *Inspector, e *Entry) string {
 	labels := slices.Concat(e.Labels, []string{e.ID, e.Name, e.Server})
 	for i, t := range labels {
-		labels[i] = strings.ReplaceAll(t, "_", " ") // between the words of a name
+		labels[i] = strings.ReplaceAll(t, "_", " ") // separators between the words of a name
 	}
 	for _, t := range slices.Concat(e.Texts, labels) {
 		if slices.ContainsFunc(readings(t), commands) {
@@ -42,19 +42,19 @@ func instruction(_ *Inspector, e *Entry) string {
 	return ""
 }
 
-// readings of a text in lower case: as it is stored, on one line; as it was sent; with letters for those that are drawn
-// like them.
+// readings returns the variants of a text, in lower case, that are checked: as stored, on one line; as sent; and with
+// confusable letters replaced by Latin ones.
 func readings(t string) []string {
 	t = strings.ToLower(t)
 	if strings.IndexFunc(t, func(c rune) bool { return c > '~' || c < ' ' && c != '\n' }) < 0 {
 		return []string{strings.Join(strings.Fields(t), " ")}
 	}
-	t = strings.ToLower(norm.NFKD.String(t)) // letters of full width and with accents, and others that stand for ASCII
+	t = strings.ToLower(norm.NFKD.String(t)) // full-width, accented and other compatibility letters become ASCII
 	stored := strings.Join(strings.Fields(strings.Map(shows, t)), " ")
 	return []string{stored, t, letters.Replace(stored)}
 }
 
-// shows drops what a reader does not see, so that words are whole and stand beside each other.
+// shows removes characters that a reader does not see, so that words are complete and adjacent.
 func shows(c rune) rune {
 	if c >= ' ' && c <= '~' || unicode.IsSpace(c) {
 		return c
@@ -65,7 +65,7 @@ func shows(c rune) rune {
 	return c
 }
 
-// commands reports that a text in lower case has one of the forms.
+// commands reports whether a text in lower case matches one of the forms.
 func commands(t string) bool {
 	has := func(w string) bool { return strings.Contains(t, w) }
 	for _, c := range commanding {
@@ -76,24 +76,25 @@ func commands(t string) bool {
 	return false
 }
 
-// An Inspector holds what an entry is compared with: the names of all tools, and how ids look.
+// An Inspector holds the known entries with which an entry is compared: the names of all tools, and the skeletons of
+// ids.
 type Inspector struct {
-	servers   map[string][]string // by a name that a text may use, the servers of the tools so called; at most three
-	looks     map[string]look     // by skeleton, the id that came first
-	connected []string            // servers that offer their tools themselves
+	servers   map[string][]string // name that a text may use → servers of the tools with that name; at most three
+	looks     map[string]look     // skeleton → the first id with it
+	connected []string            // connected servers: only they may supply their tools
 }
 
 type look struct{ id, server string }
 
-// NewInspector is an empty
+// NewInspector returns an Inspector without known entries.
 func NewInspector() *Inspector {
 	return &Inspector{servers: map[string][]string{}, looks: map[string]look{}}
 }
 
-// Connected says which servers offer their tools themselves.
+// Connected sets the connected servers. Inspect flags an entry that uses the name of one of them.
 func (in *Inspector) Connected(servers []string) { in.connected = servers }
 
-// Add makes an id known. The first of several ids that look alike is the one that the others are taken for.
+// Add adds a known id. If several ids look alike, the first is reported as the original.
 func (in *Inspector) Add(id, server, name string) {
 	if s := Skeleton(id); in.looks[s].id == "" {
 		in.looks[s] = look{id, server}
@@ -111,7 +112,7 @@ func (in *Inspector) Add(id, server, name string) {
 	}
 }
 
-// shadows finds a name that only tools of one or two other servers have. A name that many use says nothing.
+// shadows finds the name of a tool of another server in the texts. A name that three or more servers use is ignored.
 func (in *Inspector) shadows(e *Entry) string {
 	for _, t := range e.Texts {
 		for _, name := range namesIn(strings.Map(shows, t)) {
@@ -123,13 +124,13 @@ func (in *Inspector) shadows(e *Entry) string {
 	return ""
 }
 
-// nameRun is what may be the name of a tool in a text, perhaps with that of its server before it.
+// nameRun matches a possible tool name in a text, perhaps preceded by the name of its server.
 var (
 	nameRun  = regexp.MustCompile(`[A-Za-z0-9@][A-Za-z0-9_@-]*(?:[.:/]+[A-Za-z0-9_@-]+)*`)
 	namePart = regexp.MustCompile(`[^.:/]+`)
 )
 
-// namesIn lists the names that a text may speak of: each run, and the parts of a run.
+// namesIn returns the names that a text may mention: each run, and the parts of a run.
 func namesIn(text string) (names []string) {
 	if !strings.ContainsAny(text, "_-.:/") {
 		return nil
@@ -154,7 +155,8 @@ func namesIn(text string) (names []string) {
 	return names
 }
 
-// letters maps letters to the Latin one they are drawn like: the part of Unicode's confusables that reads as a name.
+// letters maps letters to the Latin letter that looks like them: the subset of Unicode's confusables that is used in
+// names.
 var letters = strings.NewReplacer(
 	"а", "a", "е", "e", "о", "o", "р", "p", "с", "c", "у", "y", "х", "x", "к", "k", "м", "m", "т", "t", "в", "b", "н", "h", "ѕ", "s",
 	"і", "i", "ј", "j", "ԁ", "d", "ո", "n", "ս", "u", "α", "a", "ο", "o", "ρ", "p", "ν", "v", "υ", "u", "ι", "i", "κ", "k", "τ", "t", "ϲ", "c",
@@ -166,17 +168,17 @@ var confusable = strings.NewReplacer(
 	"rn", "m", "vv", "w", "0", "o", "1", "l", "i", "l", "|", "l", "5", "s", "-", "", "_", "", ".", "", " ", "", "‐", "", "‑", "", "–", "",
 )
 
-// Skeleton is equal for two names that a reader could take for each other.
+// Skeleton returns the same text for two names that a reader could mistake for each other.
 func Skeleton(name string) string {
 	return confusable.Replace(letters.Replace(strings.ToLower(norm.NFKC.String(name))))
 }
 
-// plain is a name without capitals and separators: one server may have names that differ in these.
+// plain returns a name in lower case without separators: the names of one server may differ in these.
 func plain(name string) string {
 	return strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(strings.ToLower(name))
 }
 
-// alike finds an id that is drawn like another, or that mixes scripts within a word so that it could be.
+// alike finds an id that looks like another, or that mixes scripts within a word and so could be mistaken for another.
 func (in *Inspector) alike(e *Entry) string {
 	if other := in.looks[Skeleton(e.ID)]; other.id != "" && other.id != e.ID && (other.server != e.Server || plain(other.id) != plain(e.ID)) {
 		return fmt.Sprintf("its id can be taken for %s", ShownID(other.id))

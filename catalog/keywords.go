@@ -4,17 +4,18 @@ package catalog
 type Role uint8
 
 const (
-	asOther   Role = iota // of a keyword that is not known
+	asOther   Role = iota // value of an unknown keyword
 	AsData                // plain data
-	asSet                 // a list whose order means nothing
-	asSets                // such lists by name
+	asSet                 // a list whose order has no meaning
+	asSets                // lists of that kind by name
 	AsSchema              // a schema
-	AsLenient             // a schema that hosts may get as a boolean
-	AsSchemas             // a list of schemas, or one
+	AsLenient             // a schema that hosts also accept as a boolean
+	AsSchemas             // a list of schemas, or one schema
 	AsNames               // schemas by name
 )
 
-// Keywords maps the keywords of JSON Schema that contain schemas, sets or data of any form to the role of their value.
+// Keywords maps the keywords of JSON Schema whose values are schemas, sets or arbitrary data to the role of the
+// value.
 var Keywords = map[string]Role{
 	"properties": AsNames, "patternProperties": AsNames, "$defs": AsNames, "definitions": AsNames, "dependentSchemas": AsNames,
 	"allOf": AsSchemas, "anyOf": AsSchemas, "oneOf": AsSchemas, "prefixItems": AsSchemas, "items": AsSchemas,

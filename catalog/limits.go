@@ -11,9 +11,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Limits on what is stored, in bytes unless another unit is named. They are far above what real
-// catalogs hold (of 24,000 tools of public data sets the longest id has 115 bytes and the longest
-// description 1,152) and keep one entry below the largest payload that storage takes.
+// Limits of stored entries, in bytes unless another unit is named. They are far above the values in
+// real catalogs (of 24,000 tools of public data sets the longest id has 115 bytes and the longest
+// description 1,152) and keep one entry below the largest payload that storage accepts.
 const (
 	MaxID          = 256
 	MaxName        = 256
@@ -28,10 +28,10 @@ const (
 	MaxEntry       = 240 << 10
 )
 
-// Normalise puts a tool into the one form in which it is stored (normal form C, trimmed, invisible
-// characters out of the texts, schemas without space), or says which field of which tool is wrong.
-// A tool without an id takes it from server and name, a tool without a name keeps its id as one.
-// What it requires is sorted, each once.
+// Normalise converts a tool to its stored form (normal form C, trimmed, texts without invisible
+// characters, schemas without spaces), or returns an error that names the tool and the wrong field. A
+// tool without an id gets it from server and name; a tool without a name gets it from the id. Required
+// tools are sorted and distinct.
 func (t *Tool) Normalise() error {
 	if t.ID == "" && t.Name != "" {
 		t.ID = ID(t.Server, t.Name)
@@ -53,16 +53,15 @@ func (t *Tool) Normalise() error {
 			f.Prose("title", &t.Annotations.Title, MaxName)
 		}
 		requires := slices.DeleteFunc(f.distinct("requires", t.Requires), func(id string) bool { return id == t.ID })
-		t.Requires = append([]string(nil), slices.Sorted(slices.Values(requires))...) // nil for none
+		t.Requires = append([]string(nil), slices.Sorted(slices.Values(requires))...) // nil if empty
 		if n := len(t.Requires); n > maxRequires {
 			f.Fail("it requires %d tools, the limit is %d", n, maxRequires)
 		}
 	})
 }
 
-// Normalise puts a capability into the one form in which it is stored: as for a tool, and its tools
-// distinct, in the order of first use, with the tools of its tasks among them. Tasks must form a
-// directed acyclic graph.
+// Normalise converts a capability to its stored form: as for a tool, and with distinct tools in order
+// of first use, including the tools of its tasks. Tasks must form a directed acyclic graph.
 func (c *Capability) Normalise() error {
 	return fix("capability", &c.ID, c, func(f *Fields) {
 		c.Name = cmp.Or(c.Name, c.ID)
@@ -121,20 +120,20 @@ func (c *Capability) normaliseTasks(f *Fields) {
 	}
 }
 
-// Fields normalises the fields of one thing, up to the first that is wrong.
+// Fields normalises the fields of one entry and stops at the first wrong field.
 type Fields struct{ Err error }
 
-// Note notes an error, unless something is wrong already.
+// Note records an error unless one is recorded already.
 func (f *Fields) Note(err error) { f.Err = cmp.Or(f.Err, err) }
 
-// Fail notes what is wrong, unless something is already.
+// Fail records an error with this message unless one is recorded already.
 func (f *Fields) Fail(format string, args ...any) {
 	if f.Err == nil {
 		f.Err = fmt.Errorf(format, args...)
 	}
 }
 
-// Name normalises an [Identifier].
+// Name normalises an identifier; see [Identifier].
 func (f *Fields) Name(field string, s *string, limit int) {
 	if f.Err == nil {
 		*s, f.Err = Identifier(field, *s, limit)
@@ -154,7 +153,7 @@ func (f *Fields) schema(field string, s *json.RawMessage) {
 	}
 }
 
-// distinct normalises ids and leaves the first of equals.
+// distinct normalises ids and keeps the first of equal ones.
 func (f *Fields) distinct(field string, ids []string) []string {
 	seen := make(map[string]bool, len(ids))
 	all := make([]string, 0, len(ids))
@@ -169,7 +168,7 @@ func (f *Fields) distinct(field string, ids []string) []string {
 	return all
 }
 
-// fix normalises the id of a thing, then the rest, and names the thing in what goes wrong.
+// fix normalises the id of an entry, then the other fields, and names the entry in the error.
 func fix(noun string, id *string, thing any, rest func(*Fields)) error {
 	var f Fields
 	if f.Name("id", id, MaxID); f.Err != nil {
@@ -208,7 +207,7 @@ func normalSchema(field string, schema json.RawMessage) (json.RawMessage, error)
 	return b.Bytes(), nil
 }
 
-// nesting is the greatest number of brackets open at once in a JSON text.
+// nesting returns the maximum nesting depth of a JSON text.
 func nesting(v []byte) (deepest int) {
 	d := jsontext.NewDecoder(bytes.NewReader(v), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	for {

@@ -12,13 +12,14 @@ import (
 
 const (
 	nearMost     = 3 // suggestions for one spelling
-	nearDistance = 3 // edits at most, fewer for short spellings
+	nearDistance = 3 // maximum edits; fewer for short spellings
 )
 
-// Near returns the ids spelled most like spelling, at most three, from a sequence of ids with their use counts. The
-// order is edit distance, then use count (higher first), then id. The distance is that of Damerau and Levenshtein
-// (optimal string alignment) between lower-case forms without separators, so that capitals and separators never
-// count. A spelling also matches the name of a tool without its server. 100,000 ids of a like length take .25 s.
+// Near returns the ids that are spelled most like spelling, at most three, from a sequence of ids with their
+// use counts. The order is edit distance, then use count (higher first), then id. The distance is that of
+// Damerau and Levenshtein (optimal string alignment) between lower-case forms without separators, so that case
+// and separators never count. A spelling also matches the name of a tool without its server. 100,000 ids of
+// similar length take .25 s.
 func Near(spelling string, ids iter.Seq2[string, uint64]) []string {
 	if len(spelling) > MaxID {
 		return nil
@@ -49,7 +50,7 @@ func Near(spelling string, ids iter.Seq2[string, uint64]) []string {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(b.uses, a.uses), strings.Compare(a.id, b.id))
 	})
 	best = best[:min(len(best), nearMost)]
-	if len(best) > 0 && best[0].distance == 0 { // the same letters: a typo of something else is not meant
+	if len(best) > 0 && best[0].distance == 0 { // exact match but for case and separators: others are not meant
 		best = slices.DeleteFunc(best, func(m match) bool { return m.distance > 0 })
 	}
 	near := make([]string, len(best))
@@ -59,8 +60,8 @@ func Near(spelling string, ids iter.Seq2[string, uint64]) []string {
 	return near
 }
 
-// fold writes the lower-case letters of an id without separators into buffer, and returns the position at which the
-// name behind the server begins; 0 without a server.
+// fold writes the lower-case letters of an id without separators into buffer, and returns the position at which
+// the name after the server begins; 0 without a server.
 func fold(buffer []rune, id string) (folded []rune, name int) {
 	buffer = buffer[:0]
 	for _, r := range id {
@@ -88,7 +89,7 @@ func distance(a, b []rune, limit int) int {
 	if len(a) > len(b)+limit || len(b) > len(a)+limit {
 		return limit + 1
 	}
-	var rows [3][MaxID + nearDistance + 1]int // b is that much longer than a spelling at most
+	var rows [3][MaxID + nearDistance + 1]int // b is at most limit runes longer than a spelling
 	before, last, row := rows[0][:len(b)+1], rows[1][:len(b)+1], rows[2][:len(b)+1]
 	for j := range last {
 		last[j] = j
@@ -115,12 +116,12 @@ func distance(a, b []rune, limit int) int {
 	return min(last[len(b)], limit+1)
 }
 
-// UnknownMessage says that an id is unknown, and which known ids are spelled like it.
+// UnknownMessage returns an error message for an unknown id, with the known ids that are spelled like it.
 func UnknownMessage(kind Kind, id string, near []string) string {
 	return fmt.Sprintf("unknown %s %s", kind, strconv.QuoteToASCII(Cut(id, shownID))) + DidYouMean(near)
 }
 
-// DidYouMean asks for ids at the end of a message; "" where there are none.
+// DidYouMean formats a question for similar ids as the end of a message; "" if there are none.
 func DidYouMean(near []string) string {
 	if len(near) == 0 {
 		return ""
@@ -136,11 +137,12 @@ func DidYouMean(near []string) string {
 	return "; did you mean " + list + "?"
 }
 
-// shownID is how many bytes of an id a sentence shows.
+// shownID is the number of bytes of an id that a sentence shows.
 const shownID = 96
 
-// ShownID is an id as it may stand in a sentence of this program. Whoever names a tool must not be able to speak in
-// the program's voice, so an id that is more than letters, digits and separators is quoted and cut.
+// ShownID returns an id in a form that is safe in a sentence of this program. The author of a tool must not be
+// able to add sentences to the program's messages, so an id with other characters than letters, digits and
+// separators is quoted and cut.
 func ShownID(id string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/@#"
 	if id != "" && len(id) <= shownID && strings.Trim(id, plain) == "" {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Types is a set of JSON types, one bit each. Whole numbers and those with a fraction are two: an input that takes
-// integers may well get one from an output that says number.
+// Types is a set of JSON types, one bit each. Integers and numbers with a fraction are separate bits: an input that
+// takes integers may well get an integer from an output declared as number.
 type Types uint8
 
 const (
@@ -33,7 +33,7 @@ var typeNames = []struct {
 	{ListType, "array"}, {ObjectType, "object"}, {isFraction, "number"},
 }
 
-// named are the types of a word of JSON Schema; any for a word it does not have.
+// named returns the types for a type name of JSON Schema, AnyType for an unknown name.
 func named(word string) Types {
 	for _, t := range typeNames {
 		if t.name == word {
@@ -56,7 +56,7 @@ func (t Types) String() string {
 	return strings.Join(names, " or ")
 }
 
-// TypesOf are the types of decoded values.
+// TypesOf returns the types of decoded values.
 func TypesOf(values ...any) (t Types) {
 	for _, v := range values {
 		switch v := v.(type) {
@@ -85,20 +85,20 @@ func TypesOf(values ...any) (t Types) {
 	return t
 }
 
-// A Schema is a place in a JSON Schema that somebody else wrote: any draft, with local references, or the compact form of
-// data sets, {"properties":{"query":"string"}}. What makes no sense says nothing, and so does the zero Schema.
+// A Schema is a position in a JSON Schema of any author: any draft, with local references, or the compact form of data
+// sets, {"properties":{"query":"string"}}. Parts that are invalid count as absent, and the zero Schema allows anything.
 type Schema struct {
 	root, at any
-	budget   *int // places that may still be looked at: references may run in circles and fan out
+	budget   *int // positions that may still be visited: references may be circular and fan out
 }
 
 const (
 	maxPlaces     = 6000
-	maxNesting    = 8    // of schemas that are joined, or properties in properties
+	maxNesting    = 8    // of joined schemas, or of properties in properties
 	maxProperties = 1000 // read from one schema
 )
 
-// ReadSchema reads a schema.
+// ReadSchema parses a schema. It returns the zero Schema if raw is empty or not JSON.
 func ReadSchema(raw json.RawMessage) Schema {
 	var v any
 	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
@@ -107,12 +107,12 @@ func ReadSchema(raw json.RawMessage) Schema {
 	return SchemaOf(v)
 }
 
-// SchemaOf is a schema that was decoded.
+// SchemaOf returns the Schema of a decoded value.
 func SchemaOf(v any) Schema { return Schema{v, v, new(maxPlaces)} }
 
 func (s Schema) with(at any) Schema { return Schema{s.root, at, s.budget} }
 
-// Object is the schema as an object, with references into its own document followed; nil where it is none.
+// Object returns the schema as an object, with references into its own document resolved; nil if it is not an object.
 func (s Schema) Object() map[string]any {
 	for range 8 {
 		if s.budget == nil || *s.budget <= 0 {
@@ -141,14 +141,14 @@ func (s Schema) Object() map[string]any {
 	return nil
 }
 
-// is reports whether a reference names the schema itself, by its $id.
+// is reports whether a reference names the document of the schema, by its $id.
 func (s Schema) is(document string) bool {
 	root, _ := s.root.(map[string]any)
 	id, _ := cmp.Or(root["$id"], root["id"]).(string)
 	return strings.HasSuffix("/"+strings.TrimSuffix(id, "#"), "/"+strings.TrimPrefix(document, "./"))
 }
 
-// branches are the schemas under the keys anyOf, oneOf, allOf.
+// branches returns the schemas in the lists under the given keys (anyOf, oneOf, allOf).
 func (s Schema) branches(o map[string]any, keys ...string) (all []Schema) {
 	for _, key := range keys {
 		list, _ := o[key].([]any)
@@ -159,7 +159,7 @@ func (s Schema) branches(o map[string]any, keys ...string) (all []Schema) {
 	return all
 }
 
-// Types are those that a value may have.
+// Types returns the types that a value may have.
 func (s Schema) Types() Types {
 	o := s.Object()
 	if o == nil {
@@ -200,7 +200,7 @@ func (s Schema) Types() Types {
 	return t
 }
 
-// words are the strings of a list, or the one string.
+// words returns the strings of a list, or a single string as a list.
 func words(v any) (all []string) {
 	list, ok := v.([]any)
 	if !ok {
@@ -214,17 +214,17 @@ func words(v any) (all []string) {
 	return all
 }
 
-// Presence says whether a schema has a part.
+// Presence states whether a schema has a member.
 type Presence uint8
 
 const (
 	Unsaid Presence = iota
 	Present
-	Unlisted // it lists others, and does not forbid this one
+	Unlisted // other members are listed, and this one is not forbidden
 	Absent
 )
 
-// Member is the schema of a property.
+// Member returns the schema of a property.
 func (s Schema) Member(name string) (Schema, Presence) {
 	o := s.Object()
 	properties, _ := o["properties"].(map[string]any)
@@ -262,7 +262,7 @@ func (s Schema) Member(name string) (Schema, Presence) {
 	return Schema{}, result
 }
 
-// Element is the schema of an element of a list.
+// Element returns the schema of the i-th element of a list.
 func (s Schema) Element(i int) Schema {
 	o := s.Object()
 	tuple, ok := o["prefixItems"].([]any)
@@ -286,7 +286,7 @@ func (s Schema) Element(i int) Schema {
 	return Schema{}
 }
 
-// Names are the properties that the schema lists, sorted.
+// Names returns the properties that the schema lists, sorted.
 func (s Schema) Names() []string {
 	return s.union(func(o map[string]any) []string {
 		properties, _ := o["properties"].(map[string]any)
@@ -294,7 +294,7 @@ func (s Schema) Names() []string {
 	})
 }
 
-// Required are the properties that there must be, sorted.
+// Required returns the required properties, sorted.
 func (s Schema) Required() []string {
 	return s.union(func(o map[string]any) []string {
 		list, _ := o["required"].([]any)
@@ -315,21 +315,21 @@ func (s Schema) union(of func(map[string]any) []string) []string {
 // Property is one named input or output of a tool.
 type Property struct {
 	Name        string // of a nested object: outer.inner
-	Type        string // a JSON Schema type, several joined by |, or a data set's own word; "any" if not said
+	Type        string // JSON Schema types joined by |, or a data set's own word; "any" if not specified
 	Description string
 	Required    bool
 }
 
-// Properties lists what a schema names, sorted by name: the properties of the object and, one level down, those of objects
-// in it (a.b). Those of anyOf, oneOf and allOf are joined.
+// Properties returns the properties in a schema, sorted by name: those of the object and, one level down, those of the
+// objects in it (a.b). Properties of anyOf, oneOf and allOf are merged.
 func Properties(schema json.RawMessage) []Property { return properties(schema, false) }
 
-// Results lists what [Properties] does, and the properties of the items of lists (a[].b).
+// Results returns the same as [Properties], and also the properties of list items (a[].b).
 func Results(schema json.RawMessage) []Property { return properties(schema, true) }
 
 func properties(schema json.RawMessage, items bool) (found []Property) {
 	var object func(s Schema, prefix string, depth int)
-	object = func(s Schema, prefix string, depth int) { // with those of the schemas it is joined from
+	object = func(s Schema, prefix string, depth int) { // including those of allOf, anyOf and oneOf
 		o := s.Object()
 		if o == nil || depth > maxNesting {
 			return
@@ -364,7 +364,7 @@ func properties(schema json.RawMessage, items bool) (found []Property) {
 	return slices.CompactFunc(found, func(a, b Property) bool { return a.Name == b.Name })
 }
 
-// words lists the types that s admits in the words of its author, null apart, in the order they are named.
+// words returns the types that s admits in the author's words, without null, in the order of first mention.
 func (s Schema) words(depth int) (types []string) {
 	o := s.Object()
 	if o == nil || depth > maxNesting {

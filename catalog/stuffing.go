@@ -7,12 +7,13 @@ import (
 	"unicode"
 )
 
-// A text written to be found repeats words, or lists many without the small words of a sentence.
+// A description that is stuffed for search repeats words, or lists many words without the function words of a
+// sentence.
 const (
-	listedWords   = 40   // words of a text from which a list of keywords is told from a sentence
-	listedSmall   = 0.04 // share of small words below which it is a list
-	repeatedTimes = 8    // of one word
-	repeatedShare = 0.2  // of all words
+	listedWords   = 40   // minimum number of words for the test for a keyword list
+	listedSmall   = 0.04 // share of function words below which the text is a keyword list
+	repeatedTimes = 8    // minimum repetitions of one word
+	repeatedShare = 0.2  // minimum share of that word in all words
 )
 
 var smallWords = func() map[string]bool {
@@ -29,7 +30,7 @@ func Stuffed(description string) bool {
 	foreign := 0
 	for _, c := range description {
 		if unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) {
-			return false // words without spaces
+			return false // scripts without spaces between words
 		}
 		if c > unicode.MaxASCII && unicode.IsLetter(c) {
 			foreign++
@@ -51,11 +52,12 @@ func Stuffed(description string) bool {
 		n >= listedWords && foreign < n/4 && float64(small) < listedSmall*float64(n)
 }
 
-// mostCopies is how many tools of one server may share a description; ordinary servers have a few aliases.
+// mostCopies is the number of tools of one server that may share a description; ordinary servers have a few
+// aliases.
 const mostCopies = 4
 
-// Shape is equal for descriptions that differ in digits, case, punctuation and the order of words alone. Empty for a
-// text of few words: those are alike by chance.
+// Shape returns the same value for descriptions that differ only in digits, case, punctuation and word order.
+// It is empty for a text of fewer than five words, because such texts are often alike by chance.
 func Shape(description string) string {
 	words := strings.FieldsFunc(strings.ToLower(description), func(c rune) bool { return !unicode.IsLetter(c) })
 	if len(words) < 5 {
@@ -66,7 +68,8 @@ func Shape(description string) string {
 	return string(sum[:8])
 }
 
-// Copies reports which of the tools, given by server and shape in order, are copies beyond the first few.
+// Copies returns the indices of the tools, given by server and shape in order, that are copies beyond the first
+// mostCopies.
 func Copies(n int, of func(i int) (server, shape string)) map[int]bool {
 	type family struct{ server, shape string }
 	members := map[family]int{}

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Identifier is a name that may be stored: valid UTF-8 in normal form C, trimmed, of at most limit
-// bytes, without control characters and without invisible ones (zero-width, direction marks), which
-// would let two different names look alike. The error names the field.
+// Identifier normalises a name for storage: valid UTF-8 in normal form C, trimmed, of at most limit
+// bytes. Control characters and invisible ones (zero-width, direction marks), which would let two
+// different names look alike, are errors. The error names the field.
 func Identifier(field, s string, limit int) (string, error) {
-	if len(s) > 4*limit { // composing can shorten, but not by this much
+	if len(s) > 4*limit { // normalising can shorten, but not by this much
 		return "", fmt.Errorf("%s is %d bytes long, the limit is %d", field, len(s), limit)
 	}
 	if !utf8.ValidString(s) {
@@ -39,11 +39,13 @@ func Identifier(field, s string, limit int) (string, error) {
 	return s, nil
 }
 
-// MaxPart is the most characters of a server id and of the rest of an id, as the protocol has it for tools.
+// MaxPart is the maximum number of characters of a server id and of the rest of an id, as in the
+// protocol for tool names.
 const MaxPart = 128
 
-// CheckToolID reports an id that hosts could not name: a server id or a rest of more than [MaxPart] characters, or a
-// character that real catalogs do not use, as in markup, quotes and commands.
+// CheckToolID returns an error for an id that hosts could not use: a server id, or the rest of the id,
+// has more than [MaxPart] characters, or the id has a character that real catalogs do not use, such as
+// those of markup, quotes and commands.
 func CheckToolID(field, id, server string) error {
 	if n := utf8.RuneCountInString(strings.TrimPrefix(id, server+":")); n > MaxPart {
 		return fmt.Errorf("%s is %d characters long, the limit is %d", field, n, MaxPart)
@@ -58,19 +60,20 @@ func CheckToolID(field, id, server string) error {
 	return nil
 }
 
-// foreign reports a character that no id of a tool has.
+// foreign reports whether a character is not allowed in tool ids.
 func foreign(c rune) bool {
 	return c == utf8.RuneError || !unicode.IsLetter(c) && !unicode.IsDigit(c) && !unicode.IsMark(c) && !strings.ContainsRune(" _-.:/@!#+&,()'~%?=", c)
 }
 
-// RespellToolID returns an id that [CheckToolID] takes for one of another program's history: other characters are
-// percent-encoded, and of what is too long a hash stands for the rest. An id that may be kept stays as it is.
+// RespellToolID changes an id from another program's history so that [CheckToolID] accepts it: it
+// percent-encodes other characters, and replaces the rest of an id that is too long by a hash. A valid
+// id is returned unchanged.
 func RespellToolID(id string) string {
 	fits := func(id string) bool {
 		server, _, _ := strings.Cut(id, ":")
 		return len(id) <= MaxID && CheckToolID("id", id, server) == nil
 	}
-	if fits(id) || len(id) > 4*MaxID { // longer is no id at all
+	if fits(id) || len(id) > 4*MaxID { // a longer text is not an id
 		return id
 	}
 	var b strings.Builder
@@ -91,9 +94,9 @@ func RespellToolID(id string) string {
 	return fmt.Sprintf("%s~%.8x", head, sha256.Sum256([]byte(id)))
 }
 
-// Prose is a text that may be stored and shown: valid UTF-8 in normal form C, trimmed, of at most
-// limit bytes. Characters that do not show but can carry instructions or reorder the text (control
-// characters other than newline and tab, zero-width, direction and tag characters) are taken out.
+// Prose normalises a text for storage and display: valid UTF-8 in normal form C, trimmed, of at most
+// limit bytes. It removes invisible characters that can carry instructions or reorder the text (control
+// characters other than newline and tab, zero-width, direction and tag characters).
 func Prose(field, s string, limit int) (string, error) {
 	if !utf8.ValidString(s) {
 		return "", fmt.Errorf("%s %.80q is not valid UTF-8", field, s)
@@ -105,7 +108,7 @@ func Prose(field, s string, limit int) (string, error) {
 	return s, nil
 }
 
-// Cut shortens a text to at most limit bytes, cleaned as [Prose] would, ending in … where it was cut.
+// Cut shortens a text to at most limit bytes, cleaned as by [Prose]. A text that is cut ends in ….
 func Cut(s string, limit int) string {
 	s = clean(strings.ToValidUTF8(s, "\uFFFD"))
 	if len(s) <= limit {
@@ -134,18 +137,19 @@ func clean(s string) string {
 	return strings.TrimSpace(norm.NFC.String(s))
 }
 
-// printable reports that s is ASCII that shows, as nearly all names are; nothing needs to be done to it.
+// printable reports whether s is printable ASCII, as nearly all names are; such a text needs no
+// cleaning.
 func printable(s string) bool {
 	return strings.IndexFunc(s, func(c rune) bool { return c < ' ' || c > '~' }) < 0
 }
 
-// invisible reports the format characters of Unicode (category Cf: zero-width, direction marks, tags)
-// and the fillers and joiners that show nothing. The joiner that emoji are built with is one of them.
+// invisible reports whether c is a format character of Unicode (category Cf: zero-width, direction
+// marks, tags) or a filler or joiner without a glyph. The joiner in emoji sequences is one of them.
 func invisible(c rune) bool {
 	return unicode.Is(unicode.Cf, c) || c == '\u034F' || c == '\u115F' || c == '\u1160' || c == '\u3164' || c == '\uFFA0' || c == '\u2028' || c == '\u2029'
 }
 
-// Plural is a number with its noun in singular or plural: "1 task", "2 tasks", "0 hypotheses".
+// Plural formats a number with its noun in singular or plural: "1 task", "2 tasks", "0 hypotheses".
 func Plural[N ~int | ~int64 | ~uint32 | ~uint64](n N, noun string) string {
 	switch stem, is := strings.CutSuffix(noun, "is"); {
 	case n == 1:

@@ -13,17 +13,17 @@ import (
 	"waymark/episodic"
 )
 
-// A data set is a folder of line files. It keeps its own ids. Its tools and capabilities have the fields of the HTTP
-// interface; episodes may have more, which are ignored.
+// datasetFiles are the files of a data set, a folder of line files. A data set keeps its own ids. Its tools and
+// capabilities have the fields of the HTTP interface; episodes may have further fields, which are ignored.
 //
 //	tools.jsonl         {"id","name","description","server","domain","input_schema"}
 //	capabilities.jsonl  {"id","name","description","intent","tools":[…],"tasks":[…]}
 //	episodes.jsonl      {"id","intent","steps":[{"id","tool","depends_on"}],"outcome","time","split"}
 //	tool_graph.jsonl    {"source","target","type"}: the target requires the source
 //
-// A link without a type says only what may follow what, which some derived from test plans; it is not read.
-// A single file or stream may mix them: what has steps is an episode, what has tools or tasks a
-// capability, all else a tool.
+// A link without a type only means that one tool may follow another, which some data sets derive from test
+// plans; it is ignored. A single file or stream may mix the kinds: a line with steps is an episode, a line with
+// tools or tasks is a capability, any other line is a tool.
 var datasetFiles = []struct {
 	name string
 	kind Kind
@@ -114,7 +114,7 @@ func datasetItem(l line, kind Kind) (it Item) {
 	return it
 }
 
-// decode reads a line as the HTTP interface reads the body of its kind.
+// decode reads a line in the form of an HTTP body of its kind.
 func (it *Item) decode(l line) (err error) {
 	switch it.Kind {
 	case KindTool:
@@ -152,8 +152,8 @@ func readEpisode(l line) (e *episodic.Episode, split string, err error) {
 	return &d.Episode, d.Split, err
 }
 
-// readTime reads RFC 3339, or a date, or a date and time without a zone (taken as UTC). Empty is
-// unknown.
+// readTime reads RFC 3339, a date, or a date and time without a zone (taken as UTC). An empty text is the zero
+// time.
 func readTime(s string) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
@@ -166,8 +166,8 @@ func readTime(s string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("time %.40q is neither RFC 3339 nor a date", s)
 }
 
-// WriteLine writes an item as one line of our own export, which the format "waymark" reads: the kind, and the fields of
-// that kind beside it. It writes nothing for an item that holds neither tool nor capability nor episode.
+// WriteLine writes an item as one line of our own export, which the format "waymark" reads: the kind together
+// with the fields of that kind. It writes nothing for an item without a tool, capability or episode.
 //
 //	{"kind":"tool","id":"fs:read","name":"read",…}
 //	{"kind":"capability","id":"report","tools":["fs:read"],…}
@@ -190,7 +190,7 @@ func WriteLine(w io.Writer, it Item) error {
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("export %s %q: %w", it.Kind, it.ID, err)
 	}
-	_, err := fmt.Fprintf(w, `{"kind":%q,%s`, it.Kind, b.Bytes()[1:]) // no body is empty: each has an id
+	_, err := fmt.Fprintf(w, `{"kind":%q,%s`, it.Kind, b.Bytes()[1:]) // no object is empty: each has an id
 	return err
 }
 
@@ -211,7 +211,7 @@ func waymarkItem(l line) (it Item) {
 	var body map[string]json.RawMessage
 	err := l.decode(&body)
 	if err == nil {
-		_ = json.Unmarshal(body["kind"], &it.Kind) // one that is no text is none
+		_ = json.Unmarshal(body["kind"], &it.Kind) // a kind that is not a string counts as missing
 		_ = json.Unmarshal(body["id"], &it.ID)
 		delete(body, "kind")
 		l.data = encode(body)

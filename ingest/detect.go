@@ -18,17 +18,17 @@ import (
 	"waymark/ingest/hook"
 )
 
-// sniffed is how much of a file is looked at to tell its format.
+// sniffed is the number of bytes at the start of a file that are used to detect its format.
 const sniffed = 64 << 10
 
 var (
-	// ErrFormat says that the content of an input is of no format.
+	// ErrFormat is returned if the format of an input is not recognised.
 	ErrFormat = errors.New("format is not recognised")
 	errEmpty  = errors.New("it is empty")
 )
 
-// detect lists the formats of the input, in the order of [Formats]: of a folder by the files in it, of a file by its first
-// values.
+// detect returns the formats of the input in the order of [Formats]. For a folder it inspects the files in it, for a
+// file its first values.
 func (in *input) detect() ([]string, error) {
 	if !in.isDir {
 		format, err := in.detectFile(in.name)
@@ -43,7 +43,7 @@ func (in *input) detect() ([]string, error) {
 		return []string{"opencode"}, nil
 	}
 	found := map[string]bool{}
-	nothing := errEmpty // what is said if nothing is found: the worst that a file was
+	nothing := errEmpty // the error to return if no format is found: the most serious one of all files
 	err := in.files(func(name, format string, err error) error {
 		switch {
 		case err == nil:
@@ -71,11 +71,11 @@ func (in *input) detect() ([]string, error) {
 	return all, nil
 }
 
-// endings of files that may be of a format.
+// endings lists the extensions of files that may have a format.
 var endings = []string{".jsonl", ".ndjson", ".json", ".toml", ".log", ".txt", ".yaml", ".yml"}
 
-// files visits the files below a folder, sorted, each with its format or why it has none. A folder that cannot be read is
-// visited like a file.
+// files visits the files below a folder in sorted order, each with its format or the error. A folder that cannot be
+// read is visited like a file.
 func (in *input) files(visit func(name, format string, err error) error) error {
 	return fs.WalkDir(in.fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		format := ""
@@ -107,19 +107,19 @@ func (in *input) detectFile(name string) (string, error) {
 	if err != nil && err != io.EOF {
 		return "", err
 	}
-	if in.stream != nil { // it is read on from here
+	if in.stream != nil { // the decoder continues with the buffered reader
 		in.stream = b
 	}
 	return sniff(path.Base(name), head)
 }
 
-// openAPIHead is the field by which an OpenAPI document is known, in YAML or in JSON.
+// openAPIHead matches the version field that identifies an OpenAPI document, in YAML or in JSON.
 var openAPIHead = regexp.MustCompile(`(?m)^(\{?\s*"(openapi|swagger)"\s*:\s*"[0-9]|["']?(openapi|swagger)["']?:\s*["']?[0-9])`)
 
-// hostFiles are the names under which hosts keep their servers.
+// hostFiles are the names of the configuration files in which hosts list their servers.
 var hostFiles = []string{".claude.json", "claude_desktop_config.json", ".mcp.json", "mcp.json", "mcp_config.json", "mcp_settings.json"}
 
-// sniff tells the format from the beginning of a file.
+// sniff detects the format from the beginning of a file.
 func sniff(name string, head []byte) (string, error) {
 	if path.Ext(name) == ".toml" || slices.Contains(hostFiles, name) {
 		return "mcp-config", nil
@@ -134,7 +134,7 @@ func sniff(name string, head []byte) (string, error) {
 		return "openapi", nil
 	}
 	lines := 0
-	for l := range bytes.Lines(head) { // line files first, as the first line may be a bad one
+	for l := range bytes.Lines(head) { // formats with lines first, because the first line may be damaged
 		if lines++; lines > 50 {
 			break
 		}
@@ -156,7 +156,7 @@ func sniff(name string, head []byte) (string, error) {
 	return "", ErrFormat
 }
 
-// shapes are the fields by which an object of each format is known, see [holds]; the first that fits counts.
+// shapes lists the fields that identify an object of each format, see [holds]; the first match is used.
 var shapes = []struct{ format, is string }{
 	{"codex", `timestamp payload type=session_meta|response_item|event_msg|turn_context;
 		id timestamp instructions; session items`},
@@ -169,8 +169,8 @@ var shapes = []struct{ format, is string }{
 	{"langfuse", `traceId startTime; observations; data=*"traceId"|*"parentObservationId"`},
 	{"openai-chat", `data=*"trace; object=trace*; messages; role content; role tool_calls;
 		call_id type=function_call*; custom_id body=*"messages"|*"input"; custom_id response; request=*"messages" response; input output model`},
-	{"openapi", `openapi info; swagger info; components=*"schemas"`}, // which may come first, and be long
-	{"waymark", `id kind=tool|capability|episode`},                   // a data set may have a field kind with other words
+	{"openapi", `openapi info; swagger info; components=*"schemas"`}, // may come first and be long
+	{"waymark", `id kind=tool|capability|episode`},                   // a data set may have a field kind with other values
 	{"claude-code", `sessionId; type uuid; type message; type leafUuid; type snapshot`},
 	{"mcp-config", `mcpServers; servers; mcp_servers; context_servers; mcp`},
 	{"dataset", `steps`},
@@ -178,10 +178,10 @@ var shapes = []struct{ format, is string }{
 	{"dataset", `id name; id description; id tools`},
 }
 
-// classify tells the format from the fields of one object.
+// classify detects the format from the members of one object.
 func classify(members map[string]*document) string {
 	for name, m := range members {
-		if m == nil || string(m.raw) == `""` || string(m.raw) == "null" { // an empty value: its name counts
+		if m == nil || string(m.raw) == `""` || string(m.raw) == "null" { // an empty value counts as present
 			members[name] = &document{raw: json.RawMessage("{}")}
 		}
 	}
@@ -194,7 +194,7 @@ func classify(members map[string]*document) string {
 	return ""
 }
 
-// isTranscript tells a message that was recorded under way from the answer to tools/list that was saved.
+// isTranscript distinguishes a message recorded in transit from a saved answer to tools/list.
 func isTranscript(v json.RawMessage) bool {
 	if v[0] == '[' {
 		return true
@@ -203,7 +203,7 @@ func isTranscript(v json.RawMessage) bool {
 	return asks
 }
 
-// firstKeys reads the fields of the first object of a document, or of a list, as far as there is any.
+// firstKeys reads the members of the first object in a document, or in a list, as far as head contains them.
 func firstKeys(head []byte) map[string]*document {
 	keys := map[string]*document{}
 	d := jsontext.NewDecoder(bytes.NewReader(head), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -217,7 +217,7 @@ func firstKeys(head []byte) map[string]*document {
 		token, _ := d.ReadToken()
 		key, from := token.String(), d.InputOffset()
 		value, err := d.ReadValue()
-		if err != nil { // the beginning ends here
+		if err != nil { // head ends here
 			value = head[from:]
 		}
 		if keys[key] = (&document{raw: bytes.Clone(value)}); err != nil {
@@ -227,7 +227,7 @@ func firstKeys(head []byte) map[string]*document {
 	return keys
 }
 
-// unreadable is an error of the file system without its path.
+// unreadable returns a file system error without its path.
 func unreadable(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -236,8 +236,8 @@ func unreadable(err error) error {
 	return fmt.Errorf("cannot be read: %w", err)
 }
 
-// eachFile calls visit for the input if it is a file, and for the files of a folder, sorted, that are of the format, until
-// visit reports false.
+// eachFile calls visit for the input if it is a file. For a folder it calls visit, in sorted order, for the files of
+// the given format, until visit returns false.
 func (in *input) eachFile(format string, visit func(name string) (more bool, err error)) error {
 	if !in.isDir {
 		_, err := visit(in.name)
@@ -250,7 +250,7 @@ func (in *input) eachFile(format string, visit func(name string) (more bool, err
 			more, err = visit(name)
 		case err == nil, errors.Is(err, ErrFormat), errors.Is(err, errEmpty):
 			err = nil
-		default: // the others still count
+		default: // continue with the other files
 			more, err = in.emit(Item{File: name, Unread: true, Dropped: unreadable(err).Error()}), nil
 		}
 		if err == nil && !more {

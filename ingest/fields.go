@@ -20,9 +20,9 @@ import (
 	"waymark/internal/codec"
 )
 
-// holds reports whether one of the conditions, which semicolons separate, is true of a record: each of its words, of which
-// "name" requires a value, "name=x|y*|*z" the text or literal x in any case, one that begins with y, or one that contains
-// z; "!" before a word the contrary. "." is always true.
+// holds reports whether a record meets one of the conditions, which semicolons separate. A condition is a list of words
+// that must all be true. "name" requires a value. "name=x|y*|*z" requires the text or literal x in any case, a text
+// that begins with y, or one that contains z. "!" negates a word. "." is always true.
 func holds(f *document, conditions string) bool {
 	return slices.ContainsFunc(strings.Split(conditions, ";"), func(c string) bool {
 		c = strings.TrimSpace(c)
@@ -38,7 +38,7 @@ func holds(f *document, conditions string) bool {
 	})
 }
 
-// matches reports whether a text is one of the alternatives.
+// matches reports whether a text matches one of the alternatives.
 func matches(v, alternatives string) bool {
 	for want := range strings.SplitSeq(alternatives, "|") {
 		inside, contains := strings.CutPrefix(want, "*")
@@ -50,11 +50,11 @@ func matches(v, alternatives string) bool {
 	return false
 }
 
-// outcome says where a record holds what became of a call.
+// outcome defines how the result of a call is read from a record.
 type outcome struct {
 	failed, worked string // conditions; failed is checked first, and if neither holds the outcome is unknown
 	void           string // conditions under which the call did not happen
-	says           bool   // the value may say itself that it is a failure
+	says           bool   // the value may itself state that the call failed
 	failure, value string // fields of the error text and of the returned value
 }
 
@@ -73,21 +73,22 @@ func (o *outcome) read(f *document) result {
 	return r
 }
 
-// message is the text of a value, or the value as JSON if it holds none.
+// message returns the text of a value, or the value as JSON if it contains no text.
 func message(v json.RawMessage) string { return cmp.Or(hook.Text(v), string(v)) }
 
-// rule says what the records of some kinds mean: a call, or the result of one.
+// rule maps records of some kinds to a call or to the result of a call.
 type rule struct {
-	kinds                       string // alternatives; "": all
+	kinds                       string // alternatives; "": all kinds
 	when                        string // conditions; "": always
 	id, tool, server, arguments string
-	joined                      string // what joins server and tool in the one name
-	fixed                       string // the tool, where no field names it
-	at                          string // a time; else that of the record
+	joined                      string // separator between server and tool, if both are in the tool name
+	fixed                       string // name of the tool, if no field contains it
+	at                          string // path of the time; "": the time of the record
 	result                      *outcome
 }
 
-// apply reports whether a rule is for the record.
+// apply applies the matching rules to a record as calls and results of the thread, and reports whether any rule
+// matches.
 func (th *thread) apply(rules []rule, kind string, f *document, c call) (applies bool) {
 	for _, r := range rules {
 		if r.kinds != "" && !matches(kind, r.kinds) {
@@ -107,7 +108,7 @@ func (th *thread) apply(rules []rule, kind string, f *document, c call) (applies
 		if r.result != nil {
 			res := r.result.read(f)
 			res.at, res.tool = c.at, c.named()
-			if c.id == "" { // it is that of the next call without an id
+			if c.id == "" { // the result belongs to the next open call without an id
 				c.id = nameless(th.answered)
 				th.answered++
 			}
@@ -123,16 +124,16 @@ func (th *thread) apply(rules []rule, kind string, f *document, c call) (applies
 	return applies
 }
 
-// nameless stands for the id of a call that has none.
+// nameless returns the id that stands for the n-th call without an id.
 func nameless(n int) string { return "#" + strconv.Itoa(n) }
 
-// answered reads the answer of a tool, which may say in its own content that it failed.
+// answered returns the outcome of a tool message, whose content may state that the call failed.
 func answered(content string) *outcome {
 	return &outcome{failed: "is_error=true; status=error", worked: "is_error=false; status=success", says: true,
 		failure: content, value: content}
 }
 
-// named is the id of the tool that a result names, "" if it names none, or a wrapper.
+// named returns the id of the tool that a result names, "" if it names none or names a wrapper.
 func (c call) named() string {
 	if id, _ := hook.Unwrap(catalog.ID(c.server, c.name), nil); c.name != "" && !hook.IsWrapper(id) {
 		return id
@@ -140,8 +141,8 @@ func (c call) named() string {
 	return ""
 }
 
-// moment reads a time: a text, or a number of seconds, milliseconds, microseconds or nanoseconds after 1970. One that
-// cannot be read is unknown.
+// moment reads a time: a text, or a number of seconds, milliseconds, microseconds or nanoseconds since 1970. It returns
+// the zero time if the value cannot be read.
 func moment(f *document, names string) time.Time {
 	v := f.value(names)
 	n, err := strconv.ParseInt(strings.Trim(string(v), `"`), 10, 64)
@@ -160,11 +161,11 @@ func moment(f *document, names string) time.Time {
 	return at
 }
 
-// document is a JSON value whose members are decoded when they are asked for.
+// document is a JSON value whose members are decoded on first access.
 type document struct {
 	raw     json.RawMessage
 	members map[string]*document
-	problem *error // the first field of another type than a table expects; shared by all parts
+	problem *error // error about the first field with a wrong type; shared by all parts
 }
 
 func newDocument(l line) (*document, error) {
@@ -176,7 +177,7 @@ func newDocument(l line) (*document, error) {
 	return d, nil
 }
 
-// decode reads the document into a map or a list of its parts; false for anything else.
+// decode decodes the document into a map or a list of its parts; it returns false for any other value.
 func (d *document) decode(parts any) bool {
 	err := jsonv2.Unmarshal(d.raw, parts, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
 		jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(func(dec *jsontext.Decoder, part *document) error {
@@ -187,13 +188,13 @@ func (d *document) decode(parts any) bool {
 	return err == nil
 }
 
-// elements of a list, without those that are null; false for anything but a list.
+// elements returns the elements of a list without nulls; false for any other value.
 func (d *document) elements() (list []*document, ok bool) {
 	ok = d.decode(&list)
 	return slices.DeleteFunc(list, func(e *document) bool { return e == nil }), ok
 }
 
-// object is the members of an object, which may stand as JSON in a text; none for anything else.
+// object returns the members of an object, which may also be JSON in a string; none for any other value.
 func (d *document) object() map[string]*document {
 	if d != nil && d.members == nil {
 		if opened := (&document{raw: hook.Unquoted(d.raw), problem: d.problem}); !opened.decode(&d.members) {
@@ -206,8 +207,8 @@ func (d *document) object() map[string]*document {
 	return d.members
 }
 
-// at is the value at a path of members joined by dots, nil if it is absent or null. A name may hold dots. The empty path is
-// the value itself.
+// at returns the value at a path of members joined by dots, nil if it is absent or null. A member name may itself
+// contain dots. The empty path is the value itself.
 func (d *document) at(path string) *document {
 	if path == "" || path == "." {
 		return d
@@ -222,7 +223,7 @@ func (d *document) at(path string) *document {
 	return v
 }
 
-// text is the first of some texts, named by paths between spaces, that is there and not empty.
+// text returns the first non-empty string among the given paths, which spaces separate.
 func (d *document) text(names string) string {
 	for name := range strings.FieldsSeq(names) {
 		v := d.at(name)
@@ -238,19 +239,19 @@ func (d *document) text(names string) string {
 	return ""
 }
 
-// word is a text, or a number or truth value as one.
+// word returns a string, or a number or boolean as a string.
 func (d *document) word(field string) string {
 	switch d.raw[0] {
 	case '{', '[':
 		d.wrong(field, new(string))
 	case '"':
-		text, _ := jsontext.AppendUnquote(nil, d.raw) // it is JSON, or empty
+		text, _ := jsontext.AppendUnquote(nil, d.raw) // the value is valid JSON, or empty
 		return string(text)
 	}
 	return string(d.raw)
 }
 
-// words of a list.
+// words returns the elements of a list as strings.
 func (d *document) words(name string) (all []string) {
 	elements, _ := d.list(name)
 	for _, e := range elements {
@@ -259,7 +260,7 @@ func (d *document) words(name string) (all []string) {
 	return all
 }
 
-// table is the words of some objects by their names, nil for none; of two of one name the later counts.
+// table merges the given objects into one map of strings; nil if there are none. The last of equal names is used.
 func (d *document) table(names string) (all map[string]string) {
 	for field := range strings.FieldsSeq(names) {
 		v := d.at(field)
@@ -278,7 +279,7 @@ func (d *document) table(names string) (all map[string]string) {
 	return all
 }
 
-// value is the first of some values that is there.
+// value returns the first value that is present among the given paths.
 func (d *document) value(names string) json.RawMessage {
 	for name := range strings.FieldsSeq(names) {
 		if v := d.at(name); v != nil {
@@ -288,7 +289,7 @@ func (d *document) value(names string) json.RawMessage {
 	return nil
 }
 
-// list is the elements of a list; not ok if the field is absent.
+// list returns the elements of a list; ok is false if the field is absent.
 func (d *document) list(name string) (elements []*document, ok bool) {
 	v := d.at(name)
 	if name == "" || v == nil {
@@ -301,14 +302,14 @@ func (d *document) list(name string) (elements []*document, ok bool) {
 	return elements, true
 }
 
-// wrong notes the first field of another type than is wanted.
+// wrong records an error if the field does not have the wanted type, unless one is recorded already.
 func (d *document) wrong(field string, wanted any) {
 	if err := codec.UnmarshalForeign(d.raw, wanted); err != nil && *d.problem == nil {
 		*d.problem = fmt.Errorf("field %q: %w", field, err)
 	}
 }
 
-// blocks of a message; a text alone is one block.
+// blocks returns the content blocks of a message; a bare string is one text block.
 func (d *document) blocks(names string) (blocks []*document, err error) {
 	content := d.value(names)
 	if len(content) == 0 {
@@ -325,7 +326,7 @@ func (d *document) blocks(names string) (blocks []*document, err error) {
 	return blocks, nil
 }
 
-// prose joins the texts of a message, but for those that a host put beside what the user wrote.
+// prose joins the texts of a message without those that the host added to the user's text.
 func (d *document) prose(names string) (string, error) {
 	blocks, err := d.blocks(names)
 	var all []string

@@ -14,39 +14,39 @@ import (
 	"time"
 )
 
-// host is the format in which one host keeps its sessions: lines, or one document, of records. A record holds parts,
-// which are calls and results by the rules, or a request. Names are paths of members and conditions as in [holds]. None
-// of these formats is promised by its maker: what is not understood is counted and passed over.
+// host describes the session format of one host: lines of records, or one document with records. A record contains
+// parts, which the rules classify as calls and results, or it is a request. All names are member paths or conditions as
+// in [holds]. No vendor guarantees its format, so records that are not understood are counted and skipped.
 //
-// A new format needs its row in [hosts] and in formats (importer.go), the fields by which it is known in shapes
-// (detect.go), and a session in agentSessions, which TestAgentSessions reads; where sessions lie is in report/hosts.go.
+// A new format needs a row in [hosts] and in formats (importer.go), its identifying fields in shapes (detect.go), and a
+// session in agentSessions, which TestAgentSessions reads. The locations of sessions are in report/hosts.go.
 type host struct {
 	format  string
-	records string // members with the records of a file that is one document
-	known   string // conditions of records that are understood; any other is counted as skipped
+	records string // members that hold the records, if a file is one document
+	known   string // conditions of the supported records; other records are counted as skipped
 
-	starts  string // conditions of the record that names the session; "": each may
-	session string // its id; else the name of the file, or of its folder where all files have one name
+	starts  string // conditions of the record that names the session; "": every record may
+	session string // id of the session; else the name of the file, or of its folder if all files have the same name
 	sub     func(s *session, d *document) string
 
-	time     string // of a record
-	turn     string // names what the parallel calls of a message have in common, from this record on
-	together bool   // else the calls of a record are parallel
+	time     string // timestamp of a record
+	turn     string // id that parallel calls share, for example of a message; it applies from this record on
+	together bool   // turn applies to one record; without a turn the calls of a record are parallel
 
-	body  string // the member of a record that holds the rest; the record itself where it is absent
-	kind  string // of a record
-	whole []rule // of the body
+	body  string // member with the payload of a record; if it is absent, the record itself
+	kind  string // type of a record
+	whole []rule // rules for the body
 	parts string // lists of parts in the body
-	rules []rule // of parts, by their type
+	rules []rule // rules for the parts, selected by their type
 
-	asks   string // conditions of records in which the user asks
-	text   string // fields of the request
+	asks   string // conditions of the records that hold a request of the user
+	text   string // fields that hold the text of the request
 	prompt func(text string) string
 }
 
 const callIDs = "call_id id"
 
-// anthropicRules are those of the blocks of Anthropic's API.
+// anthropicRules are the rules for the content blocks of Anthropic's API.
 var anthropicRules = []rule{
 	{kinds: "tool_use|server_tool_use|mcp_tool_use", id: "id", tool: "name", server: "server_name", arguments: "input"},
 	{kinds: "*tool_result", id: "tool_use_id", result: &outcome{
@@ -54,14 +54,14 @@ var anthropicRules = []rule{
 }
 
 var hosts = map[string]*host{
-	// A Claude Code session is a file of lines, one event each:
+	// A Claude Code session is a file of lines with one event each:
 	//
 	//	user       content "Fix the build"                          a request
 	//	assistant  message.id m1, content [tool_use a]              a call
 	//	assistant  message.id m1, content [tool_use b]              the same message: a and b are parallel
-	//	user       content [tool_result a, is_error false]          a worked
+	//	user       content [tool_result a, is_error false]          a succeeded
 	//
-	// The calls of a subagent (isSidechain, in the same file or one of its own) are another's decisions.
+	// The calls of a subagent (isSidechain, in the same file or in a file of its own) form a thread of their own.
 	"claude-code": {
 		format:  "claude-code",
 		known:   "type=user|assistant|summary|system|progress|attachment|file-history-snapshot|queue-operation",
@@ -70,18 +70,18 @@ var hosts = map[string]*host{
 		parts: "message.content", rules: anthropicRules,
 		asks: "type=user !isMeta=true !isCompactSummary=true", text: "message.content", prompt: typedPrompt,
 	},
-	// A Codex session (rollout-….jsonl) is a file of lines {timestamp, type, payload}, before September 2025 of payloads
-	// alone, first as {session, items}:
+	// A Codex session (rollout-….jsonl) is a file of lines {timestamp, type, payload}. Before September 2025 the lines
+	// were bare payloads, and in the first versions a file was {session, items}:
 	//
 	//	session_meta   {id}                                          the session
 	//	event_msg      {type:user_message, message}                  a request
-	//	response_item  {type:message, role:user, content}            the same, or what the program adds
+	//	response_item  {type:message, role:user, content}            the same request, or text that the program adds
 	//	response_item  {type:function_call, name, arguments, call_id}
 	//	response_item  {type:function_call_output, call_id, output}
-	//	event_msg      {type:exec_command_end, call_id, exit_code}   says how the command ended
+	//	event_msg      {type:exec_command_end, call_id, exit_code}   the exit code of the command
 	//	event_msg      {type:mcp_tool_call_end, call_id, invocation, result}
 	//
-	// Calls that were issued before the first of them had an output are parallel.
+	// Calls issued before the first of them has an output are parallel.
 	"codex": {
 		format: "codex", records: "session items",
 		known: "type=turn_context|compacted|session_meta payload; record_type; id timestamp !type; " +
@@ -130,7 +130,7 @@ var hosts = map[string]*host{
 	//	{type: user, content, timestamp}
 	//	{type: gemini, id, toolCalls [{id, name, args, status: success|error|cancelled, result, timestamp}]}
 	//
-	// It says when a call was recorded, not how long it took.
+	// The file contains the time at which a call was recorded, but not its duration.
 	"gemini-cli": {
 		format: "gemini-cli", records: "messages", known: "type=user|gemini|info|error|warning",
 		session: "sessionId", time: "timestamp", turn: "id", together: true,
@@ -162,7 +162,7 @@ var hosts = map[string]*host{
 	//
 	//	{type: tool, callID, tool, state {status: completed|error, input, output, error, time {start, end}}}
 	//
-	// Ids rise with time. [decodeOpenCode] puts the parts of a message into it.
+	// Ids sort by time. [decodeOpenCode] inserts the parts of a message into the message.
 	"opencode": {
 		format: "opencode", known: ".", time: "time.created", together: true,
 		parts: "parts", rules: []rule{
@@ -172,10 +172,10 @@ var hosts = map[string]*host{
 		},
 		asks: "role=user", text: "parts",
 	},
-	// The messages and items of [decodeOpenAIChat], which says to which conversation they belong.
+	// The messages and items that [decodeOpenAIChat] reads; it assigns them to their conversations.
 	"openai-chat": {
 		format: "openai-chat", known: ".", together: true,
-		// A log of both the request and the response holds the lists inside.
+		// The log of a request and its response holds the lists inside those members.
 		records: `messages items input output choices body.messages body.input
 			request.messages request.items request.input request.output
 			response.messages response.items response.input response.output response.choices
@@ -196,8 +196,8 @@ var hosts = map[string]*host{
 		}, anthropicRules...),
 		asks: "role=user", text: "content",
 	},
-	// A Cline task (tasks/ID/api_conversation_history.json) is a list of messages {role, content}, with the blocks of
-	// Anthropic's API. Answers whose calls are written as XML in the text are not read.
+	// A Cline task (tasks/ID/api_conversation_history.json) is a list of messages {role, content}, with the content
+	// blocks of Anthropic's API. Messages with calls written as XML in the text are not read.
 	"cline": {
 		format: "cline", known: "role=user; role=assistant content=[*", time: "ts", together: true,
 		parts: "content", rules: anthropicRules,
@@ -214,11 +214,11 @@ type session struct {
 	name  string
 	began time.Time
 	turn  string
-	said  string            // the last request, which some hosts write twice
-	sides map[string]string // line of a sidechain of Claude Code → its subagent
+	said  string            // the last request; some hosts write it twice
+	sides map[string]string // uuid of a line of a Claude Code sidechain → its subagent
 
 	named bool
-	only  *thread // where the records are not told apart by a label
+	only  *thread // the thread of all records, if they carry no session label
 }
 
 var errNothingKnown = errors.New("none of its records is of a kind that is known")
@@ -236,7 +236,7 @@ func (h *host) decode(in *input, emit func(Item) bool) error {
 	})
 }
 
-// value reads a record, a list of them, or an object that holds them.
+// value reads a line: a record, a list of records, or an object that holds records.
 func (s *session) value(l line) error {
 	d, err := newDocument(l)
 	inside := err != nil && l.problem == "" && bytes.HasPrefix(l.data, []byte("["))
@@ -266,11 +266,12 @@ func (s *session) value(l line) error {
 	if s.tally.Lines += len(all); *d.problem == nil && inside && len(all) > 0 && s.tally.Skipped-skipped == len(all) {
 		return errNothingKnown
 	}
-	return *d.problem // after what can be read of it
+	return *d.problem // reported after the readable part was read
 }
 
-// records are those in some lists, or single, in their order; nil if there is no such member. A text alone is what a user
-// asked, and of several choices of a model the first is the one that was taken.
+// records returns the elements of the named members, lists or single values, in their order; nil if no such member
+// exists. A bare string is a request of the user. Of several choices of a model only the first is used, because it is
+// the one that was taken.
 func (d *document) records(names string) (all []*document) {
 	for name := range strings.FieldsSeq(names) {
 		v := d.at(name)
@@ -297,7 +298,7 @@ func (d *document) records(names string) (all []*document) {
 	return all
 }
 
-// sessionOf names the session of a file, by its folder where all files have one name.
+// sessionOf returns the session name of a file: the file name, or the folder name if all files have the same name.
 func (in *input) sessionOf(name string) string {
 	stem, folder := strings.TrimSuffix(path.Base(name), path.Ext(name)), path.Base(path.Dir(name))
 	switch {
@@ -309,7 +310,7 @@ func (in *input) sessionOf(name string) string {
 	return in.folder
 }
 
-// record reads one record of a session, which stands on a line and at a place among the others.
+// record reads one record of a session. number is its line; place is its position among the records.
 func (s *session) record(number, place int, d *document) {
 	at := moment(d, s.time)
 	s.start(d, at)
@@ -327,7 +328,7 @@ func (s *session) record(number, place int, d *document) {
 		s.turn = turn
 	}
 	body, one := cmp.Or(d.at(s.body), d), call{line: number, turn: s.turn, at: at}
-	if s.only != nil && d.text("role") == "assistant" { // what has no id is answered before the next calls
+	if s.only != nil && d.text("role") == "assistant" { // results without an id belong to the calls before this message
 		th.answered = th.asked
 	}
 	calls := th.apply(s.whole, d.text(s.kind), body, one)
@@ -335,7 +336,7 @@ func (s *session) record(number, place int, d *document) {
 		one.turn = strconv.Itoa(place)
 	}
 	for list := range strings.FieldsSeq(s.parts) {
-		if calls && list != "tool_calls" { // a record that is a call or a result by itself has no others in its content
+		if calls && list != "tool_calls" { // a record that is itself a call or a result has no others in its content
 			break
 		}
 		parts, err := body.blocks(list)
@@ -369,7 +370,7 @@ func (s *session) record(number, place int, d *document) {
 	}
 }
 
-// start reads the name of the session. One that continues another repeats its lines: the first name counts.
+// start reads the session id. A session that continues another repeats its lines, so the first id is kept.
 func (s *session) start(d *document, at time.Time) {
 	if s.starts != "" && (s.named || !holds(d, s.starts)) {
 		return
@@ -379,12 +380,12 @@ func (s *session) start(d *document, at time.Time) {
 	}
 }
 
-// sidechain names the subagent of a line of Claude Code.
+// sidechain returns the subagent of a Claude Code line, "" for the main thread.
 func sidechain(s *session, d *document) string {
 	if !holds(d, "isSidechain=true") {
 		return ""
 	}
-	uuid := d.text("uuid") // of the first line of a subagent, if nothing names it
+	uuid := d.text("uuid") // of the first line of a subagent that has no agent id
 	side := cmp.Or(d.text("agentId"), s.sides[d.text("parentUuid")], uuid, "subagent")
 	if uuid != "" {
 		s.sides[uuid] = side
@@ -392,7 +393,7 @@ func sidechain(s *session, d *document) string {
 	return side
 }
 
-// typedPrompt is what a user typed: "" for what the program itself writes in the user's name.
+// typedPrompt returns the text that the user typed, "" for text that the program itself wrote as the user.
 func typedPrompt(text string) string {
 	for _, own := range []string{"<local-command", "<bash-", "[Request interrupted", "Caveat: The messages below"} {
 		if strings.HasPrefix(text, own) {
@@ -424,7 +425,7 @@ func between(s, from, to string) string {
 	return strings.TrimSpace(s)
 }
 
-// openCodeRoot is the folder with messages and their parts, "" if there is none.
+// openCodeRoot returns the folder that contains messages and their parts, "" if there is none.
 func (in *input) openCodeRoot() string {
 	for _, root := range []string{".", "storage"} {
 		messages, _ := fs.ReadDir(in.fsys, path.Join(root, "message"))
@@ -469,7 +470,7 @@ func decodeOpenCode(in *input, emit func(Item) bool) error {
 	return nil
 }
 
-// openCodeParts puts the parts of a message into it; one without parts has no folder.
+// openCodeParts inserts the parts of a message into the message; a message without parts has no folder.
 func (in *input) openCodeParts(t *traces, d *document, folder string) {
 	files, _ := fs.ReadDir(in.fsys, folder)
 	var parts [][]byte
@@ -482,7 +483,8 @@ func (in *input) openCodeParts(t *traces, d *document, folder string) {
 	d.members["parts"] = &document{raw: list, problem: d.problem}
 }
 
-// smallDocument reads a file of one object; nil for anything else, which is counted, or dropped where it is damaged.
+// smallDocument reads a file with one object. It returns nil for any other file, which it skips, or drops if it is
+// damaged.
 func (in *input) smallDocument(t *traces, name string) *document {
 	t.tally.Lines++
 	text, err := in.readAll(name)

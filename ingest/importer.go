@@ -2,11 +2,11 @@
 //
 //	file or folder ──▶ decoder ──▶ Item, Item, Item, …      one decoder a format, see [Formats]
 //
-// [Read] is a stream: lines are read one at a time, and each gives items as soon as it can. A bad
-// line loses only itself and says why ([Item.Dropped]); an error ends the stream and means that the
-// file itself cannot be read. What comes out is normalised: ids are canonical, texts are cut to their
-// limits, an episode that is read twice has the same id and the same bytes. Argument values, results
-// and secrets do not come out at all.
+// [Read] returns a stream: it reads one line at a time and yields each item as soon as it is complete.
+// A bad line is dropped alone, with its reason ([Item.Dropped]); an error ends the stream and means
+// that the file itself cannot be read. Items are normalised: ids are canonical, texts are cut to their
+// limits, and an episode that is read twice has the same id and the same bytes. Items never contain
+// argument values, results or secrets.
 package ingest
 
 import (
@@ -30,39 +30,39 @@ import (
 	"waymark/internal/redact"
 )
 
-// Item is one thing read: exactly one of Tool, Capability, Episode, Server and Tally is set, or none and
-// one of Dropped, LeftOut and Duplicate says what became of it.
+// Item is one item read from the input: either exactly one of Tool, Capability, Episode, Server and
+// Tally is set, or none is set and one of Dropped, LeftOut and Duplicate states why.
 type Item struct {
-	File string // inside the folder that was read, or the name of the file; "-" for a stream
-	Line int    // from 1
+	File string // path inside the folder that was read, or the name of the file; "-" for a stream
+	Line int    // counted from 1
 	Kind Kind
-	ID   string // as far as it is known
+	ID   string // if known
 
 	Tool       *catalog.Tool
 	Capability *catalog.Capability
 	Episode    *episodic.Episode
 	Server     *Server
 
-	Dropped   string // why it was not taken
-	LeftOut   string // taken out on purpose: it belongs to another split
-	Duplicate bool   // an earlier item of this import had its id and content
-	Shortened bool   // its intent is cut at the limit
+	Dropped   string // reason why the item was dropped
+	LeftOut   string // reason why the item was left out on purpose: it belongs to another split
+	Duplicate bool   // an earlier item of this import has the same id and content
+	Shortened bool   // the intent of the episode is longer than the limit and is cut
 	Respelled []Respelling
-	Unread    bool // File could not be read, which is why it is Dropped
+	Unread    bool // File cannot be read; Dropped holds the reason
 
-	// Tally closes the import of a trace; nothing else is set then but File.
+	// Tally is the last item of a trace import; only Tally and File are set in it.
 	Tally *Tally
 
-	Split string // of a data set: train or test; "" where it has none
+	Split string // split of a data set: train or test; "" if the item has none
 }
 
-// Tally says how much of a trace was understood.
+// Tally counts the lines of a trace and those among them that were skipped.
 type Tally struct {
-	Lines   int // or records, where the format has no lines
-	Skipped int // of a kind that the decoder does not know
+	Lines   int // records, if the format has no lines
+	Skipped int // lines of a kind that the decoder does not support
 }
 
-// Kind of an item; "" for a line that could not be read far enough to tell.
+// Kind is the kind of an item; "" for a line that could not be read far enough to determine it.
 type Kind string
 
 const (
@@ -72,32 +72,33 @@ const (
 	kindServer     Kind = "server"
 )
 
-// Options of an import. The zero value detects the format and takes the train part.
+// Options are the options of an import. The zero value detects the format and selects the train split.
 type Options struct {
 	Format string // "" or "auto": see [Detect]
-	Split  string // train, test or all; "" is train. What names no split is always taken
-	Source string // counted source of episodes; "" is "import:" and the format
-	Server string // server of a saved tools/list; "" takes it from the file or its name
+	Split  string // train, test or all; "" is train. Items without a split are always included
+	Source string // source under which episodes are counted; "" is "import:" plus the format
+	Server string // server of a saved tools/list; "" takes it from the file or the file name
 
-	DropIntents bool      // keep what users asked out of the history
+	DropIntents bool      // do not import the intents (user requests)
 	Now         time.Time // if set, episodes more than a day after it are dropped
 
-	// Seen is shared by imports that count as one: an item that another of them has read is a duplicate.
+	// Seen is shared by imports that count as one: an item that another of them has read is a
+	// duplicate.
 	Seen Seen
 
-	// Digests is the key of the hashes of the values in arguments and results of traces; without it
-	// nothing of a value comes out.
+	// Digests is the key for hashing the values in arguments and results of traces. Without a key,
+	// items contain no digests of values.
 	Digests *episodic.DigestKey
 }
 
-// Format is one kind of file that can be read.
+// Format is a file format that can be read.
 type Format struct {
 	Name   string
-	Does   string // in one line
+	Does   string // description in one line
 	decode decoder
 }
 
-// decoder reads an input and hands every item to emit, until there are no more or emit reports false.
+// decoder reads an input and passes every item to emit, until the input ends or emit returns false.
 type decoder func(in *input, emit func(Item) bool) error
 
 var formats = []Format{
@@ -120,22 +121,22 @@ var formats = []Format{
 	{"waymark", "own export: one tool, capability or episode a line", decodeWaymark},
 }
 
-// Formats lists what can be read.
+// Formats lists the supported formats.
 func Formats() []Format { return slices.Clone(formats) }
 
-// input is what a decoder reads: a file or folder in fsys, or a stream.
+// input is the input of a decoder: a file or folder in fsys, or a stream.
 type input struct {
 	ctx    context.Context
 	opts   Options
 	fsys   fs.FS
 	name   string // in fsys; "-" for a stream
-	folder string // last part of the path of the folder that is read, or that the file is in
+	folder string // base name of the folder that is read, or of the folder that contains the file
 	isDir  bool
 	stream io.Reader
-	emit   func(Item) bool // of the decoder
+	emit   func(Item) bool // emit function of the decoder
 }
 
-// Read streams what is in the file or folder at path; "-" is standard input.
+// Read streams the items of the file or folder at path; "-" is standard input.
 func Read(ctx context.Context, path string, opts Options) iter.Seq2[Item, error] {
 	if path == "-" {
 		return ReadFrom(ctx, os.Stdin, opts)
@@ -151,17 +152,18 @@ func Read(ctx context.Context, path string, opts Options) iter.Seq2[Item, error]
 	}
 }
 
-// ReadFS is [Read] of the folder that is the root of a file system.
+// ReadFS is [Read] for the root folder of a file system.
 func ReadFS(ctx context.Context, fsys fs.FS, opts Options) iter.Seq2[Item, error] {
 	return (&input{ctx: ctx, opts: opts, fsys: fsys, name: ".", folder: ".", isDir: true}).read
 }
 
-// ReadFrom is [Read] of a stream: any format that is one file.
+// ReadFrom is [Read] for a stream. It supports every format that is a single file.
 func ReadFrom(ctx context.Context, r io.Reader, opts Options) iter.Seq2[Item, error] {
 	return (&input{ctx: ctx, opts: opts, name: "-", stream: r}).read
 }
 
-// Detect names the formats of the file, or of the files in the folder, at path; catalogs come first.
+// Detect returns the formats of the file, or of the files in the folder, at path; catalog formats come
+// first.
 func Detect(path string) (formats []string, err error) {
 	in, err := open(path)
 	if err != nil {
@@ -186,7 +188,7 @@ func open(path string) (*input, error) {
 	return &input{fsys: os.DirFS(dir), name: filepath.Base(path), folder: filepath.Base(dir)}, nil
 }
 
-// read decodes the input, and finishes and yields every item.
+// read decodes the input, normalises every item and yields it.
 func (in *input) read(yield func(Item, error) bool) {
 	format, err := in.opts.Format, error(nil)
 	if format == "" || format == "auto" {
@@ -243,8 +245,8 @@ func (in *input) label() string {
 	return in.name
 }
 
-// open opens a file of the input; "" is the input itself. In a folder only regular files are read: a pipe would wait for
-// somebody to write to it, and a device has no end.
+// open opens a file of the input; "" is the input itself. In a folder it opens regular files only: a
+// pipe would block until another process writes to it, and a device has no end.
 func (in *input) open(name string) (io.ReadCloser, error) {
 	if in.stream != nil {
 		return io.NopCloser(in.stream), nil
@@ -258,7 +260,7 @@ func (in *input) open(name string) (io.ReadCloser, error) {
 	return in.fsys.Open(name)
 }
 
-// maxDocument bounds a file that has to be read whole.
+// maxDocument bounds the size of a file that must be read into memory as a whole.
 const maxDocument = 256 << 20
 
 var errTooLarge = errors.New("file is larger than 256 MiB")
@@ -273,19 +275,20 @@ func (in *input) readAll(name string) ([]byte, error) {
 	return bytes.TrimPrefix(b, []byte(bom)), err
 }
 
-// written are the formats whose texts somebody wrote for them: one that is too long is refused, not cut.
+// written lists the formats that are written for import: a text that is too long is rejected, not cut.
 var written = []string{"dataset", "waymark"}
 
-// finisher puts items into the form in which they are stored, and drops what cannot be.
+// finisher normalises items to their stored form and drops the items that are not valid.
 type finisher struct {
 	opts   Options
 	source string
 	seen   Seen
-	trace  bool // the format is not one of catalogs and data sets
-	own    bool // the format is our own, whose ids are refused as in a request
+	trace  bool // the format is not in written: long texts are cut
+	own    bool // the format is our own export, whose ids are validated as in an HTTP request
 }
 
-// Seen maps a hash of the kind and id of an item to where it was first read and what it was.
+// Seen maps a hash of the kind and id of an item to the line where it was first read and a digest of
+// its content.
 type Seen map[[16]byte]first
 
 type first struct {
@@ -299,11 +302,11 @@ func (f *finisher) finish(it *Item) {
 		t := it.Tool
 		it.Kind = KindTool
 		sent := t.Description
-		if !f.trace { // its episodes name it so
+		if !f.trace { // the episodes of a data set refer to the tool by the respelled id
 			f.respell(it, &t.ID)
 		}
 		f.keep(it, t.Normalise(), &t.ID, func() []byte { return encode(t) })
-		if _, hidden := catalog.Hidden(sent); hidden { // whoever stores it takes them out, and says that they were there
+		if _, hidden := catalog.Hidden(sent); hidden { // keep hidden characters: the store removes and reports them
 			t.Description = sent
 		}
 	case it.Capability != nil:
@@ -319,7 +322,7 @@ func (f *finisher) finish(it *Item) {
 		if e.Label == "" {
 			e.Label = e.Source
 		}
-		if f.trace { // what people wrote to an agent has no limit
+		if f.trace { // requests recorded in traces have no length limit
 			e.Label = catalog.Cut(e.Label, catalog.MaxID)
 			it.Shortened = len(e.Intent) > episodic.MaxIntent && !f.opts.DropIntents
 			e.Intent = redact.Cut(e.Intent, episodic.MaxIntent, catalog.Cut)
@@ -344,7 +347,7 @@ func (f *finisher) finish(it *Item) {
 	}
 }
 
-// respell changes the id of a tool that cannot be kept as it is.
+// respell replaces the id of a tool that cannot be stored as it is.
 func (f *finisher) respell(it *Item, id *string) {
 	if is := catalog.RespellToolID(*id); is != *id && !f.own {
 		it.Respelled = append(it.Respelled, Respelling{*id, is})
@@ -352,7 +355,7 @@ func (f *finisher) respell(it *Item, id *string) {
 	}
 }
 
-// takes reports whether a part of a data set is wanted.
+// takes reports whether a split of a data set is selected by the options.
 func (f *finisher) takes(split string) bool {
 	switch f.opts.Split {
 	case "all":

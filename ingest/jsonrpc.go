@@ -18,20 +18,20 @@ import (
 	"waymark/internal/codec"
 )
 
-// A recorded MCP transcript is text in which some lines hold a message. Read are
+// decodeJSONRPC reads a recorded MCP transcript: text in which some lines contain a message. It reads
 //
 //	write: {"jsonrpc":…}                                             the Go SDK's LoggingTransport; also read:
 //	2026-06-27T07:58:07.774Z [info] [fs] Message from client: {…}    Claude Desktop's mcp*.log, the brackets in either order
 //	{"jsonrpc":…}                                                    one message a line, or a batch in a list
 //	{"time":…,"direction":…,"server":…,"session":…,"message":{…}}    the same in an envelope
 //
-// and other lines are passed over. A request and its answer are paired by session and server, by who asked, and
-// by id, which may be a number or a string. An answer that asks for input first is no call. The answers
-// to tools/list are the catalog. A client's connections to its servers are one session: what it calls
-// on one may follow from what it called on another.
+// and skips other lines. A request and its answer are paired by session, server, sender and id, which may be a
+// number or a string. A call whose answer asks for input first does not count. The answers to tools/list are
+// the catalog. All connections of a client to its servers are one session, because a call on one server may
+// depend on a call on another.
 //
-// The server of a connection is the option, else what the line says, else the name that the server gave
-// when it was initialized, else that of the file (mcp-server-fs.log).
+// The server of a connection is the option, else the server in the line, else the name that the server reported
+// at initialization, else the name in the file name (mcp-server-fs.log).
 func decodeJSONRPC(in *input, emit func(Item) bool) error {
 	t := in.traces("mcp-jsonrpc")
 	return in.eachTraceFile(t, emit, func(name string, f io.Reader, more func() bool) error {
@@ -49,19 +49,19 @@ type transcript struct {
 	*traces
 	given   string
 	file    string
-	pending map[string][]asked // what was asked and not answered, by connection, sender and id
-	servers map[string]string  // connection → name its server gave
-	sum     [32]byte           // of all calls so far: what tells a transcript without times from others
+	pending map[string][]asked // unanswered requests by connection, sender and id
+	servers map[string]string  // connection → server name reported at initialization
+	sum     [32]byte           // running hash of all calls; identifies a call in a transcript without times
 }
 
-// asked is a request that waits for its answer.
+// asked is a request without an answer so far.
 type asked struct {
 	method string
 	call   string // id of the call in its thread
 	thread *thread
 }
 
-// envelope is what stands around a message.
+// envelope is a message with the metadata that the log adds to it.
 type envelope struct {
 	at      time.Time
 	server  string
@@ -92,7 +92,7 @@ func (r *transcript) line(l line) {
 	}
 }
 
-// openEnvelope finds the message in a line; not ok if there is none.
+// openEnvelope finds the message in a line; ok is false if there is none.
 func openEnvelope(l line) (e envelope, ok bool, err error) {
 	if l.problem != "" {
 		return e, false, l.decode(nil)
@@ -101,10 +101,10 @@ func openEnvelope(l line) (e envelope, ok bool, err error) {
 	if i := bytes.IndexByte(text, '{'); i > 0 && (text[0] != '[' || !json.Valid(text)) {
 		e.read(string(text[:i]))
 		e.message = text[i:]
-		if !bytes.Contains(e.message, []byte(`"jsonrpc"`)) || !json.Valid(e.message) && !l.cut { // a message that the log shortens
+		if !bytes.Contains(e.message, []byte(`"jsonrpc"`)) || !json.Valid(e.message) && !l.cut { // the log shortened the message
 			return e, false, nil
 		}
-	} else if e.message = text; !bytes.Contains(text, []byte("jsonrpc")) { // in an envelope it may be in a string
+	} else if e.message = text; !bytes.Contains(text, []byte("jsonrpc")) { // an envelope may hold it in a string
 		return e, false, nil
 	}
 	if !json.Valid(e.message) {
@@ -122,12 +122,12 @@ func openEnvelope(l line) (e envelope, ok bool, err error) {
 		sender: d.text("direction"), message: v}, true, nil
 }
 
-// marks are what logs write before a message of a side.
+// marks map the label that a log writes before a message to the sender.
 var marks = map[string]string{
 	"Message from client:": "client", "Message from server:": "server", "write:": "write", "read:": "read",
 }
 
-// read takes time, server and sender out of what stands before a message.
+// read parses time, server and sender from the text before a message.
 func (e *envelope) read(head string) {
 	for _, word := range strings.Fields(head) {
 		if at, err := readTime(strings.Trim(word, "[]:")); err == nil && e.at.IsZero() {
@@ -147,7 +147,7 @@ func (e *envelope) read(head string) {
 
 var logLevels = map[string]bool{"info": true, "debug": true, "warn": true, "warning": true, "error": true, "trace": true}
 
-// other maps a sender to who answers it.
+// other maps a sender to the side that answers it.
 var other = map[string]string{"client": "server", "server": "client", "write": "read", "read": "write"}
 
 func (r *transcript) message(number int, e *envelope, v json.RawMessage) error {
@@ -170,7 +170,7 @@ func (r *transcript) message(number int, e *envelope, v json.RawMessage) error {
 		q.thread = r.thread(cmp.Or(e.session, r.file))
 		q.thread.loose = true
 		r.sum = sha256.Sum256(slices.Concat(r.sum[:], []byte(name), arguments))
-		// Ids begin anew with each connection: what is unique is the moment, or all that came before.
+		// Each connection restarts its ids, so the unique part is the time, or the hash of all calls so far.
 		unique := e.at.UTC().Format(time.RFC3339Nano)
 		if e.at.IsZero() {
 			unique = hex.EncodeToString(r.sum[:8])
@@ -198,7 +198,7 @@ func (r *transcript) answer(number int, e *envelope, connection, id string, m *d
 		return
 	}
 	i := 0
-	if e.sender == "" { // both sides may have asked under this id; the answers differ
+	if e.sender == "" { // both sides may use this id; the shape of the answer decides
 		called := m.at("result.content") != nil && m.at("result.model") == nil
 		i = max(0, slices.IndexFunc(waiting, func(q asked) bool { return (q.method == "tools/call") == called }))
 	}

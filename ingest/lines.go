@@ -13,25 +13,25 @@ import (
 	"waymark/internal/codec"
 )
 
-// maxLine is the longest line that is read, in bytes; a longer one is dropped.
+// maxLine is the maximum length of a line in bytes; a longer line is dropped.
 const maxLine = 1 << 20
 
 const bom = "\uFEFF"
 
-// line of a file, without its end. The bytes are valid until the next line is read.
+// line is one line of a file without its line ending. data is valid until the next line is read.
 type line struct {
 	number  int
 	data    []byte
-	cut     bool   // the file ends without a newline here
-	problem string // why it cannot be used
+	cut     bool   // the file ends here without a newline
+	problem string // reason why the line cannot be used
 }
 
-// eachLine calls visit for every line that is not blank, until visit reports false.
+// eachLine calls visit for every line that is not blank, until visit returns false.
 func eachLine(r io.Reader, visit func(line) bool) error {
 	return eachLineUpTo(maxLine, 1, bufio.NewReaderSize(r, 64<<10), visit)
 }
 
-// eachLineUpTo is [eachLine] for lines of at most so many bytes, numbered from a number.
+// eachLineUpTo is [eachLine] for lines of at most most bytes, numbered from number.
 func eachLineUpTo(most, number int, b *bufio.Reader, visit func(line) bool) error {
 	var data []byte
 	for ; ; number++ {
@@ -41,7 +41,7 @@ func eachLineUpTo(most, number int, b *bufio.Reader, visit func(line) bool) erro
 		for {
 			var part []byte
 			part, err = b.ReadSlice('\n')
-			if len(data)+len(part) > most+2 { // with its end, \r\n
+			if len(data)+len(part) > most+2 { // with the line ending, \r\n
 				tooLong = true
 			} else {
 				data = append(data, part...)
@@ -73,7 +73,8 @@ func eachLineUpTo(most, number int, b *bufio.Reader, visit func(line) bool) erro
 	}
 }
 
-// decode reads the line as JSON of another program into v. The error reads as a reason to drop the line.
+// decode reads the line as JSON of another program into v. The error text is suitable as the reason for dropping the
+// line.
 func (l line) decode(v any) error { return l.decodeBy(codec.UnmarshalForeign, v) }
 
 // decodeOwn reads the line as the HTTP interface reads a body: unknown fields are errors.
@@ -91,7 +92,7 @@ func (l line) decodeBy(decode func([]byte, any) error, v any) error {
 	return err
 }
 
-// problemIn says why the value at the start of a text cannot be read.
+// problemIn returns the reason why the value at the start of a text cannot be read.
 func problemIn(text []byte) string {
 	err := codec.CheckFile(text)
 	var strict *codec.Error
@@ -106,7 +107,7 @@ var errCutOff = errors.New("the file is cut off in this line")
 func encode(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // only plain data comes here, after it was normalised
+		panic(err) // callers pass plain, normalised data only
 	}
 	return b
 }

@@ -17,8 +17,8 @@ import (
 	"waymark/catalog"
 )
 
-// Server is an MCP server that a host is configured to use. Nothing of it that can hold a secret is
-// kept: no environment, no headers, no arguments, and of its address scheme and host alone.
+// Server is an MCP server that a host is configured to use. It keeps nothing that can hold a secret: no
+// environment, no headers and no arguments, and only scheme and host of its address.
 type Server struct {
 	Name      string `json:"name"`
 	Transport string `json:"transport"` // stdio, http or sse
@@ -27,23 +27,23 @@ type Server struct {
 	Disabled  bool   `json:"disabled,omitempty"`
 }
 
-// Launch is a server of a host's configuration with all that is needed to start or reach it, as it is
-// written there: variables are not replaced. It holds secrets where the file does.
+// Launch is a server of a host's configuration with all that is needed to start or reach it, exactly as
+// configured: variables are not expanded. It contains the secrets of the file.
 type Launch struct {
 	Server
-	Program string            // the command, one program or path
-	Args    []string          // its arguments
-	Env     map[string]string // variables for it
-	Inherit []string          // names of variables that it takes from whoever starts it
-	Dir     string            // where it runs
-	Address string            // the whole URL
-	Headers map[string]string // for each request to it
+	Program string            // command, one program or path
+	Args    []string          // arguments of the program
+	Env     map[string]string // environment variables of the program
+	Inherit []string          // names of variables that it inherits from the starting process
+	Dir     string            // working directory
+	Address string            // complete URL
+	Headers map[string]string // headers of each request
 	Bearer  string            // name of a variable that holds a bearer token
 
-	StartTimeout, CallTimeout float64 // seconds; 0: not said
+	StartTimeout, CallTimeout float64 // in seconds; 0: not configured
 }
 
-// decodeMCPConfig finds servers in the configuration of the usual hosts. It starts none of them.
+// decodeMCPConfig reads the servers in the configuration of common hosts. It does not start them.
 //
 //	mcpServers       Claude Desktop, Claude Code (also per project), Cursor, Windsurf, Gemini, …
 //	servers          VS Code (mcp.json; under mcp in settings.json)
@@ -65,8 +65,8 @@ func decodeMCPConfig(in *input, emit func(Item) bool) error {
 	})
 }
 
-// Launches reads the servers of a host's configuration in the forms that mcp-config reads. What cannot be understood
-// comes back as a complaint.
+// Launches reads the servers of a host's configuration in the forms that the format mcp-config supports. Each
+// server that cannot be understood adds a complaint.
 func Launches(name string, text []byte) (all []Launch, complaints []string, err error) {
 	err = launches(name, text, func(_ string, l Launch, err error) {
 		if err != nil {
@@ -78,8 +78,8 @@ func Launches(name string, text []byte) (all []Launch, complaints []string, err 
 	return all, complaints, err
 }
 
-// launches visits the servers of a configuration in the order in which hosts rank them, those of the user before those of
-// single projects; of several of one name the first counts.
+// launches visits the servers of a configuration in the order of precedence that hosts use: servers of the user
+// before those of single projects. Only the first of several servers with the same name is visited.
 func launches(file string, text []byte, visit func(name string, l Launch, err error)) error {
 	root, err := hostConfig(file, text)
 	if err != nil {
@@ -111,7 +111,7 @@ func launches(file string, text []byte, visit func(name string, l Launch, err er
 	return nil
 }
 
-// hostConfig reads a host's settings, TOML by its name or JSON as editors write it.
+// hostConfig reads the settings of a host: TOML, by the file name, or JSON as editors write it.
 func hostConfig(name string, text []byte) (*document, error) {
 	plain := stripComments(text)
 	if path.Ext(name) == ".toml" || path.Ext(name) != ".json" && !bytes.HasPrefix(bytes.TrimSpace(plain), []byte("{")) {
@@ -120,7 +120,7 @@ func hostConfig(name string, text []byte) (*document, error) {
 			return nil, fmt.Errorf("%s: not TOML: %w", name, err)
 		}
 		var err error
-		if plain, err = json.Marshal(root); err != nil { // TOML has nan and inf
+		if plain, err = json.Marshal(root); err != nil { // fails for the TOML values nan and inf
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -131,8 +131,8 @@ func hostConfig(name string, text []byte) (*document, error) {
 	return d, nil
 }
 
-// stripComments turns the JSON that editors write, with comments and commas before a closing bracket, into JSON. What is
-// taken out becomes spaces, so that places stay. Anything else stays as it is.
+// stripComments converts the JSON of editors, with comments and trailing commas, to plain JSON. Removed
+// characters become spaces, so that offsets stay the same. Any other text is returned unchanged.
 func stripComments(text []byte) []byte {
 	if plain, err := hujson.Standardize(bytes.Clone(text)); err == nil {
 		return plain
@@ -140,10 +140,11 @@ func stripComments(text []byte) []byte {
 	return text
 }
 
-// transportTypes are what hosts call the ways to a server, in lower case; most leave it out.
+// transportTypes are the names that hosts use for transports, in lower case; most hosts omit it.
 var transportTypes = []string{"", "stdio", "local", "http", "streamable-http", "streamablehttp", "streamable_http", "remote", "sse"}
 
-// launch reads one server. One that has a name comes with it even if it cannot be understood.
+// launch reads one server. If an object with a valid name cannot be understood, the returned Launch still has
+// the name.
 func launch(name string, d *document) (l Launch, err error) {
 	if l.Name, err = catalog.Identifier("name", name, catalog.MaxName); err != nil {
 		return Launch{}, fmt.Errorf("server: %w", err)
@@ -153,17 +154,17 @@ func launch(name string, d *document) (l Launch, err error) {
 	}
 	process := d
 	switch {
-	case holds(d, "command={*"): // of Zed
+	case holds(d, "command={*"): // Zed
 		process = d.at("command")
 		l.Program = process.text("path")
-	case holds(d, "command=[*"): // the whole command line
+	case holds(d, "command=[*"): // complete command line
 		if l.Args = d.words("command"); len(l.Args) > 0 {
 			l.Program, l.Args = l.Args[0], l.Args[1:]
 		}
 	default:
 		l.Program = d.text("command")
 	}
-	if program, rest, ok := strings.Cut(l.Program, " -"); ok { // arguments in one string with the command
+	if program, rest, ok := strings.Cut(l.Program, " -"); ok { // arguments in the same string as the command
 		l.Program, l.Args = program, strings.Fields("-"+rest)
 	}
 	l.Args = append(l.Args, process.words("args")...)
@@ -195,7 +196,8 @@ func launch(name string, d *document) (l Launch, err error) {
 	return l, nil
 }
 
-// times reads how long a start and a call may take. Hosts write "timeout" in seconds or milliseconds, and mean one or both by it.
+// times reads the timeouts of start and call. Hosts write "timeout" in seconds or milliseconds, and use it for
+// one or both.
 func (l *Launch) times(d *document) {
 	seconds := func(name string, unit float64) float64 {
 		if v := d.at(name); v != nil {
@@ -214,12 +216,12 @@ func (l *Launch) times(d *document) {
 	if l.CallTimeout == 0 {
 		l.CallTimeout = both
 	}
-	if both > 120 && l.StartTimeout == 0 { // as long as every start may take
+	if both > 120 && l.StartTimeout == 0 { // longer than the default start timeout
 		l.StartTimeout = both
 	}
 }
 
-// address keeps of a URL what names the server, scheme and host: some services put a key into the path.
+// address keeps only scheme and host of a URL: some services put a key into the path.
 func address(s string) string {
 	u, err := url.Parse(s)
 	switch {
@@ -231,7 +233,7 @@ func address(s string) string {
 	return catalog.Cut(u.Scheme+"://"+u.Host, catalog.MaxID)
 }
 
-// lineOf finds the line on which a server is named.
+// lineOf returns the line on which a name first occurs, 1 if it does not.
 func lineOf(text []byte, name string) int {
 	quoted, _ := json.Marshal(name)
 	at := bytes.Index(text, quoted)

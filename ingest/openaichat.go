@@ -14,23 +14,23 @@ import (
 	"waymark/ingest/hook"
 )
 
-// Conversations with a model in the words of OpenAI's interfaces, each of these an object, a line, or
-// an element of a list:
+// decodeOpenAIChat reads conversations with a model in the formats of OpenAI's interfaces. Each of these is an
+// object, a line, or an element of a list:
 //
 //	{"messages":[…]}                                   chat completions; a request and its "choices" as well
 //	{"input":[…],"output":[…]}                         Responses: function_call, function_call_output, mcp_call
 //	{"role":"assistant","tool_calls":[…]}              one message: the file is the conversation
-//	{"type":"function_call","call_id":…}               one item of Responses, the same
+//	{"type":"function_call","call_id":…}               one item of Responses: likewise
 //	{"data":[{"object":"trace"},{"object":"trace.span"}]}  a trace of the Agents SDK
 //
-// The calls of one message are parallel, and so are items that stand together before their outputs.
-// Arguments may be an object or JSON in a string; a call without an id is paired with its answer by
-// its place. There are no times. An answer is a failure if it says so (is_error, status "error", or
-// JSON with isError or a lone error); else nobody knows, and so it stays.
+// The calls of one message are parallel, and so are consecutive items before their outputs. Arguments may be an
+// object or JSON in a string; a call without an id is paired with its result by position. There are no times. A
+// result is a failure if it states so (is_error, status "error", or JSON with isError or only an error); a
+// result that states neither success nor failure has an unknown outcome.
 //
-// A conversation without a name (id, conversation, thread or session) is known by its first call, if the
-// id of that is one that no other would have, else by all of its content. Logs of requests hold each
-// conversation many times, every time longer: what was read before counts once.
+// A conversation without a name (id, conversation, thread or session) is identified by its first call id if
+// that looks random, else by its whole content. Request logs contain each conversation many times, each time
+// longer: repeated parts count once.
 func decodeOpenAIChat(in *input, emit func(Item) bool) error {
 	t := in.traces("openai-chat")
 	return in.eachTraceFile(t, emit, func(name string, r io.Reader, more func() bool) error {
@@ -50,19 +50,20 @@ type chats struct {
 	*traces
 	file  string
 	spans *spans
-	open  *session // of the lines that are a message each
+	open  *session // session of the lines that are one message each
 	found []Item
-	at    map[string]int // id of an episode → its place among those found
+	at    map[string]int // id of an episode → its index in found
 }
 
-// keep holds episodes back until the file ends: a later line may contain the same conversation, longer.
+// keep holds episodes back until the file ends: a later line may contain a longer version of the same
+// conversation.
 func (c *chats) keep() (release func()) {
 	emit := c.emit
 	c.emit = func(it Item) {
 		switch i, known := c.at[it.ID]; {
 		case it.Episode == nil:
 			emit(it)
-		case known && len(c.found[i].Episode.Steps) <= len(it.Episode.Steps): // as long, it may know more of the last call
+		case known && len(c.found[i].Episode.Steps) <= len(it.Episode.Steps): // at equal length the last call may be more complete
 			c.found[i] = it
 		case !known:
 			c.at[it.ID] = len(c.found)
@@ -109,7 +110,7 @@ func (c *chats) object(l line) {
 	var items []*document
 	switch {
 	case len(data) > 0, !list && strings.HasPrefix(d.text("object"), "trace"):
-		c.tally.Lines-- // its records count
+		c.tally.Lines-- // its records are counted instead
 		c.spans.read(spanRows["agents"], l)
 	case isMessage(d):
 		if c.open == nil {
@@ -129,7 +130,8 @@ func (c *chats) object(l line) {
 	}
 }
 
-// conversationID names the conversation, "" if nothing does. The id of a completion is not that of its conversation.
+// conversationID returns the name of the conversation, "" if it has none. The id of a completion does not
+// identify a conversation.
 func conversationID(d *document) string {
 	for name := range strings.FieldsSeq(`conversation_id thread_id session_id conversation conversation.id
 		metadata.session_id metadata.thread_id metadata.conversation_id id`) {
@@ -141,7 +143,7 @@ func conversationID(d *document) string {
 	return ""
 }
 
-// conversation reads a whole one.
+// conversation reads a complete conversation.
 func (c *chats) conversation(number int, name string, items []*document, text []byte) {
 	th := c.newThread(name)
 	th.again, th.loose = true, name != ""
@@ -171,7 +173,7 @@ func firstCallID(items []*document) string {
 	return ""
 }
 
-// unique reports whether an id looks drawn at random: sixteen characters or more, digits and letters.
+// unique reports whether an id looks random: at least sixteen characters, with digits and letters.
 func unique(id string) bool {
 	digits := strings.ContainsAny(id, "0123456789")
 	letters := strings.ContainsFunc(id, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' })

@@ -19,18 +19,18 @@ import (
 	"waymark/internal/codec"
 )
 
-// An OpenAPI document (2.0, 3.0 or 3.1, JSON or YAML) gives one tool for each operation, under the server of the option or
-// the title of the document:
+// decodeOpenAPI reads an OpenAPI document (2.0, 3.0 or 3.1, JSON or YAML). It returns one tool per operation. The
+// server of the tools is the option, else the title of the document:
 //
 //	name         operationId, else method and path
 //	input        parameters and the properties of the JSON body as one object; a parameter whose name is taken gets its
-//	             place at the end (id_query); a body that is no object, or whose properties collide with parameters,
-//	             is the property "body"
-//	output       the JSON of the first successful response
+//	             location as a suffix (id_query); a body that is not an object, or whose properties collide with
+//	             parameters, becomes the property "body"
+//	output       the JSON schema of the first successful response
 //	annotations  GET and HEAD are read-only, PUT and DELETE idempotent, DELETE destructive
 //
-// References inside the document, and to files below its folder, are written out; a schema that refers to itself, or is
-// too large, is left open where that begins. Examples and extensions are left out.
+// References inside the document, and to files below its folder, are inlined. A schema that refers to itself or is too
+// large is replaced by the empty schema at that point. Examples and extensions are left out.
 func decodeOpenAPI(in *input, emit func(Item) bool) error {
 	return in.eachFile("openapi", func(name string) (more bool, err error) {
 		text, err := in.readAll(name)
@@ -38,7 +38,7 @@ func decodeOpenAPI(in *input, emit func(Item) bool) error {
 			return false, err
 		}
 		files := *in
-		files.isDir = true // only regular files
+		files.isDir = true // open regular files only
 		d := openAPI{in: &files, server: in.opts.Server, names: map[string]bool{}, files: map[string]any{},
 			lost: map[string]bool{}}
 		root, err := d.parse(name, text)
@@ -75,7 +75,7 @@ func decodeOpenAPI(in *input, emit func(Item) bool) error {
 				}
 			}
 		}
-		for _, reason := range slices.Sorted(maps.Keys(d.lost)) { // the tools stay
+		for _, reason := range slices.Sorted(maps.Keys(d.lost)) { // the tools are kept
 			it := Item{File: name, Line: 1}
 			if it.drop("what it names is left open: " + reason); !emit(it) {
 				return false, nil
@@ -109,19 +109,19 @@ type openAPI struct {
 	in     *input
 	server string
 	names  map[string]bool
-	files  map[string]any  // by name, and schemas by $id
-	lost   map[string]bool // references that lead nowhere, by what is said of them
-	active []string        // references that are being written out
-	budget int             // schemas that may still be written out for a tool at this depth
+	files  map[string]any  // by file name; schemas also by $id
+	lost   map[string]bool // error messages of references that cannot be resolved
+	active []string        // references that are being inlined
+	budget int             // schemas that may still be inlined for a tool at this depth
 }
 
-// Limits: schemas written out for one tool, since references can multiply without end, and files of a document.
+// Limits: schemas inlined for one tool, because references can multiply without end, and files of one document.
 const (
 	mostSchemas = 500
 	mostFiles   = 2_000
 )
 
-// parse reads a file of JSON or YAML.
+// parse parses a JSON or YAML file.
 func (d *openAPI) parse(name string, text []byte) (root any, err error) {
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		var whole map[string]any
@@ -133,8 +133,8 @@ func (d *openAPI) parse(name string, text []byte) (root any, err error) {
 	return d.absolute(name, root), err
 }
 
-// absolute puts the document, which is the file or a schema with an $id of its own, into the references in it, and makes
-// keys of YAML that are no texts, as the codes of responses, into texts.
+// absolute makes the references in v absolute: it prefixes the document, which is the file or a schema with its own
+// $id. It also converts YAML keys that are not strings, such as response codes, to strings.
 func (d *openAPI) absolute(document string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -163,7 +163,7 @@ func (d *openAPI) absolute(document string, v any) any {
 	return v
 }
 
-// within is a reference as it is meant in a document.
+// within resolves a reference relative to the document that contains it.
 func within(document, ref string) string {
 	other, pointer, _ := strings.Cut(ref, "#")
 	base, err := url.Parse(document)
@@ -181,10 +181,10 @@ func within(document, ref string) string {
 	return other + "#" + pointer
 }
 
-// inPointer is what stands for characters in the parts of a reference.
+// inPointer decodes the escaped characters in the parts of a JSON pointer.
 var inPointer = strings.NewReplacer("~1", "/", "~0", "~")
 
-// resolved follows the references of an object.
+// resolved follows the references of an object and returns their target. A chain of 16 references is an error.
 func (d *openAPI) resolved(v any) (map[string]any, error) {
 	for range 16 {
 		m := object(v)
@@ -207,7 +207,7 @@ func (d *openAPI) resolved(v any) (map[string]any, error) {
 	return nil, errors.New("references run in a circle")
 }
 
-// file is the content of a file, or of a schema with an $id.
+// file returns the content of a file, or of a schema with an $id.
 func (d *openAPI) file(name string) (root any, err error) {
 	root, known := d.files[name]
 	if known {
@@ -229,7 +229,7 @@ func (d *openAPI) file(name string) (root any, err error) {
 	return root, nil
 }
 
-// at is the value at a JSON pointer.
+// at returns the value at a JSON pointer.
 func at(v any, pointer string) any {
 	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		if part, err := url.PathUnescape(part); err == nil && part != "" {
@@ -261,7 +261,7 @@ func (d *openAPI) tool(method, at string, item map[string]any) (*catalog.Tool, s
 	if !read {
 		t.Annotations.Destructive, t.Annotations.Idempotent = &remove, new(remove || method == "put")
 	}
-	for _, depth := range []int{12, 8, 5, 3, 2, 1} { // a schema that is too large is left open earlier
+	for _, depth := range []int{12, 8, 5, 3, 2, 1} { // a schema that is too large is cut at a lower depth
 		d.budget = mostSchemas
 		input, err := d.input(slices.Concat(list(item["parameters"]), list(op["parameters"])), op["requestBody"], depth)
 		if err != nil {
@@ -282,20 +282,20 @@ func (d *openAPI) tool(method, at string, item map[string]any) (*catalog.Tool, s
 	return t, id, nil
 }
 
-// input is the schema of parameters and body as one object.
+// input returns the schema of the parameters and the body as one object.
 func (d *openAPI) input(parameters []any, body any, depth int) (map[string]any, error) {
-	params := map[string]map[string]any{} // one of the operation replaces one of the path
+	params := map[string]map[string]any{} // a parameter of the operation replaces that of the path
 	for _, p := range parameters {
 		p, err := d.resolved(p)
 		if err != nil {
 			return nil, err
 		}
 		switch name, in := textOf(p["name"]), textOf(p["in"]); {
-		case in == "body": // of version 2
+		case in == "body": // OpenAPI 2.0
 			body = p
 		case name == "", in == "header" && slices.Contains([]string{"accept", "authorization", "content-type"}, strings.ToLower(name)):
 		case in == "path":
-			params["\x00"+name] = p // comes first, and keeps its name
+			params["\x00"+name] = p // sorts first, so it keeps its name
 		default:
 			params[in+"\x00"+name] = p
 		}
@@ -308,7 +308,7 @@ func (d *openAPI) input(parameters []any, body any, depth int) (map[string]any, 
 		case schema != nil:
 		case p["schema"] != nil || p["content"] != nil:
 			schema = map[string]any{}
-		default: // of version 2, a schema itself
+		default: // OpenAPI 2.0: the parameter itself is a schema
 			if schema = object(d.schema(p, depth)); schema["type"] == "file" {
 				schema["type"] = "string"
 			}
@@ -359,7 +359,7 @@ func (d *openAPI) addBody(body map[string]any, depth int, properties map[string]
 	}
 }
 
-// output is the schema of the first successful response, nil if it says nothing.
+// output returns the schema of the first successful response that has one, nil if none has.
 func (d *openAPI) output(op map[string]any, depth int) any {
 	responses := object(op["responses"])
 	for _, code := range slices.Sorted(maps.Keys(responses)) {
@@ -375,7 +375,8 @@ func (d *openAPI) output(op map[string]any, depth int) any {
 	return nil
 }
 
-// typed is the schema of a parameter, body or response: its own, or that of its content that is JSON or a form; nil for none.
+// typed returns the schema of a parameter, body or response: its own schema, or that of its JSON or form content; nil
+// for none.
 func (d *openAPI) typed(holder map[string]any, depth int) map[string]any {
 	if s := holder["schema"]; s != nil {
 		return object(d.schema(s, depth))
@@ -391,11 +392,12 @@ func (d *openAPI) typed(holder map[string]any, depth int) map[string]any {
 	return nil
 }
 
-// kept are the keywords of schemas that hold values; those that hold schemas are [catalog.Keywords].
+// kept lists the schema keywords whose values are copied; keywords that hold schemas are in [catalog.Keywords].
 var kept = strings.Fields(`type format enum const required title description default minimum maximum exclusiveMinimum exclusiveMaximum
 	multipleOf minLength maxLength pattern minItems maxItems uniqueItems minProperties maxProperties`)
 
-// schema writes a schema out, down to a depth, as JSON Schema 2020-12. What cannot be resolved is left open.
+// schema inlines a schema down to a depth, as JSON Schema 2020-12. A reference that cannot be resolved becomes an empty
+// schema.
 func (d *openAPI) schema(v any, depth int) any {
 	if open, ok := v.(bool); ok {
 		return open
@@ -414,7 +416,7 @@ func (d *openAPI) schema(v any, depth int) any {
 		defer func() { d.active = d.active[:len(d.active)-1] }()
 	}
 	s := map[string]any{}
-	for _, key := range slices.Sorted(maps.Keys(m)) { // the budget ends at the same place each time
+	for _, key := range slices.Sorted(maps.Keys(m)) { // sorted, so that the budget always ends at the same place
 		value := m[key]
 		switch role := catalog.Keywords[key]; {
 		case slices.Contains(kept, key):
@@ -429,7 +431,7 @@ func (d *openAPI) schema(v any, depth int) any {
 			}
 		case role >= catalog.AsSchema && role <= catalog.AsSchemas:
 			s[key] = d.schema(value, depth-1)
-		case role == catalog.AsNames && strings.HasSuffix(strings.ToLower(key), "properties") && len(object(value)) > 0: // nothing refers to definitions any more
+		case role == catalog.AsNames && strings.HasSuffix(strings.ToLower(key), "properties") && len(object(value)) > 0: // definitions are not referenced any more
 			all := make(map[string]any, len(object(value)))
 			for _, name := range slices.Sorted(maps.Keys(object(value))) {
 				all[name] = d.schema(object(value)[name], depth-1)
@@ -441,10 +443,10 @@ func (d *openAPI) schema(v any, depth int) any {
 	return upgraded(nullable(m) || nullable(object(v)), s)
 }
 
-// upgraded writes what OpenAPI 3.0 says in its own way as JSON Schema.
+// upgraded converts the keywords of OpenAPI 3.0 that JSON Schema does not have.
 func upgraded(nullable bool, s map[string]any) any {
 	for _, exclusive := range []string{"exclusiveMinimum", "exclusiveMaximum"} {
-		if _, flag := s[exclusive].(bool); flag { // the bound itself stays
+		if _, flag := s[exclusive].(bool); flag { // the bound itself is kept
 			delete(s, exclusive)
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"waymark/episodic"
 )
 
-// document is a record as its attributes and the parts that the row names. The first of several attributes of one name
-// counts; those of events stand after those of the span.
+// document returns a record as a document of its attributes and of the parts that the row defines. The first of several
+// attributes with the same name is used; attributes of events come after those of the span.
 func (row *spanRow) document(record, attributes *document) *document {
 	d := &document{members: map[string]*document{}, problem: record.problem}
 	d.attributes(attributes)
@@ -27,7 +27,7 @@ func (row *spanRow) document(record, attributes *document) *document {
 	for _, e := range events {
 		d.attributes(e.at("attributes"))
 	}
-	for name, member := range record.members { // of a table, attributes.tool.name
+	for name, member := range record.members { // of a table: attributes.tool.name
 		if name, ok := strings.CutPrefix(name, "attributes."); ok && member != nil {
 			d.attribute(name, member.raw)
 		}
@@ -55,7 +55,7 @@ func (row *spanRow) document(record, attributes *document) *document {
 	return d
 }
 
-// attributes adds attributes as OTLP writes them, a list of {key, value}, or as an object.
+// attributes adds attributes that are given as in OTLP, as a list of {key, value}, or as an object.
 func (d *document) attributes(of *document) {
 	if of == nil {
 		return
@@ -73,7 +73,8 @@ func (d *document) attributes(of *document) {
 	}
 }
 
-// attribute adds one. A truth value or number alone is a text, and so is a text that is written as JSON once more.
+// attribute adds one attribute. A bare boolean or number becomes a string; a string that is encoded as JSON twice is
+// decoded once.
 func (d *document) attribute(name string, v json.RawMessage) {
 	if d.members[name] != nil || strings.HasPrefix(name, "span.") || len(v) == 0 || string(v) == "null" {
 		return
@@ -88,7 +89,7 @@ func (d *document) attribute(name string, v json.RawMessage) {
 	d.members[name] = &document{raw: v, problem: d.problem}
 }
 
-// anyValue is the value of an attribute of OTLP, null where it is nested too deeply.
+// anyValue returns the value of an OTLP attribute, nil if it is nested more than 16 levels deep.
 func anyValue(v *document, depth int) json.RawMessage {
 	if v == nil || depth > 16 {
 		return nil
@@ -107,14 +108,14 @@ func anyValue(v *document, depth int) json.RawMessage {
 		}
 		return encode(all)
 	}
-	whole := v.value("intValue") // may be a text
+	whole := v.value("intValue") // may be a string
 	if number := bytes.Trim(whole, `"`); json.Valid(number) {
 		return number
 	}
 	return v.value("stringValue boolValue doubleValue bytesValue")
 }
 
-// called takes the operation out of the name of a span.
+// called removes the operation from the name of a span, which leaves the name of the tool.
 func called(name string) string {
 	for _, operation := range []string{"execute_tool ", "tools/call ", "running tool: "} {
 		if tool, ok := strings.CutPrefix(name, operation); ok {
@@ -131,21 +132,22 @@ func originOf(resource *document) string {
 
 var errNoSpanID = errors.New("has no id")
 
-// ErrNotOTLP is of a request that is no OTLP.
+// ErrNotOTLP is returned for a request that is not OTLP.
 var ErrNotOTLP = errors.New("not OTLP")
 
-// jsonOf is an export request in protobuf as OTLP JSON: the JSON form of the messages but for ids in hexadecimal digits.
+// jsonOf converts a protobuf export request to OTLP JSON: the JSON form of the messages, but with ids in hexadecimal
+// digits.
 func jsonOf(body []byte) ([]byte, error) {
-	td := new(trace.TracesData) // its fields are those of an export request
+	td := new(trace.TracesData) // it has the fields of an export request
 	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(body, td); err != nil {
-		text := strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: ") // the library puts either space into its errors
+		text := strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: ") // the library writes either kind of space
 		return nil, errors.New(text)
 	}
 	for _, rs := range td.ResourceSpans {
 		for _, ss := range rs.ScopeSpans {
 			for _, sp := range ss.Spans {
 				for _, id := range []*[]byte{&sp.TraceId, &sp.SpanId, &sp.ParentSpanId} {
-					*id, _ = base64.StdEncoding.DecodeString(hex.EncodeToString(*id)) // which the JSON writes as these digits again
+					*id, _ = base64.StdEncoding.DecodeString(hex.EncodeToString(*id)) // base64 in the JSON form yields these digits again
 				}
 			}
 		}
@@ -153,8 +155,8 @@ func jsonOf(body []byte) ([]byte, error) {
 	return protojson.Marshal(td)
 }
 
-// OTLP reads an export request of traces, in JSON or protobuf. It asks for the key of the digests of values if there
-// are spans. A span that cannot be read is left out; it is an error if there is no other.
+// OTLP reads an export request of traces in JSON or protobuf. It calls key for the digest key if there are spans. A
+// span that cannot be read is left out; it is an error only if no span can be read.
 func OTLP(body []byte, protobuf bool, key func() (episodic.DigestKey, error)) ([]*Span, error) {
 	var bad, err error
 	form := "JSON"

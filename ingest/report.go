@@ -8,7 +8,7 @@ import (
 	"waymark/catalog"
 )
 
-// Counts of items by kind. Lines counts those whose kind could not be told.
+// Counts holds numbers of items by kind. Lines counts the items of unknown kind.
 type Counts struct {
 	Tools        int `json:"tools"`
 	Capabilities int `json:"capabilities"`
@@ -31,7 +31,7 @@ func (c *Counts) of(k Kind) *int {
 	return &c.Lines
 }
 
-// Total of all kinds.
+// Total is the sum over all kinds.
 func (c Counts) Total() int { return c.Tools + c.Capabilities + c.Episodes + c.Servers + c.Lines }
 
 func (c Counts) String() string {
@@ -44,7 +44,7 @@ func (c Counts) String() string {
 	return cmp.Or(strings.Join(parts, ", "), "nothing")
 }
 
-// Reason says why one item was dropped.
+// Reason records why one item was dropped.
 type Reason struct {
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line"`
@@ -52,7 +52,7 @@ type Reason struct {
 	Reason string `json:"reason"`
 }
 
-// Place is the file and, if it could be read, the line.
+// Place returns the file and, if it is known, the line.
 func (r Reason) Place() string {
 	if r.Line == 0 {
 		return r.File
@@ -60,37 +60,37 @@ func (r Reason) Place() string {
 	return fmt.Sprintf("%s:%d", r.File, r.Line)
 }
 
-// maxReasons is how many reasons a report keeps; the counts go on.
+// maxReasons bounds the reasons that a report keeps; the counts are not bounded.
 const maxReasons = 100
 
-// Report sums up an import. Feed it every item with [Report.Add], and what storing them
-// refused with [Report.Refuse].
+// Report summarises an import. Pass every item to [Report.Add], and every item that the store rejects
+// to [Report.Refuse].
 type Report struct {
 	Taken      Counts   `json:"taken"`
 	Duplicates Counts   `json:"duplicates"`
 	Dropped    Counts   `json:"dropped"`
-	LeftOut    Counts   `json:"left_out"`            // other splits
-	Lines      int      `json:"lines,omitempty"`     // of traces
-	Skipped    int      `json:"skipped,omitempty"`   // of these, of a kind that is not known
+	LeftOut    Counts   `json:"left_out"`            // items of other splits
+	Lines      int      `json:"lines,omitempty"`     // lines of traces
+	Skipped    int      `json:"skipped,omitempty"`   // lines among these of an unknown kind
 	Shortened  int      `json:"shortened,omitempty"` // episodes whose intent is cut at the limit
-	Respelled  int      `json:"respelled,omitempty"` // ids of tools that had to be changed to be kept
+	Respelled  int      `json:"respelled,omitempty"` // tool ids that had to be changed to be stored
 	Servers    []Server `json:"servers,omitempty"`
 	Reasons    []Reason `json:"reasons"`
 
-	Respellings []Respelling `json:"respellings,omitempty"` // the first
+	Respellings []Respelling `json:"respellings,omitempty"` // the first maxRespellings
 	respelled   map[string]bool
 }
 
-// Respelling is an id that had to be changed to be kept.
+// Respelling is an id that had to be changed to be stored.
 type Respelling struct {
 	ID string `json:"id"`
 	Is string `json:"is"`
 }
 
-// maxRespellings is how many a report keeps.
+// maxRespellings bounds the respellings that a report keeps.
 const maxRespellings = 3
 
-// Add counts an item as it came from [Read].
+// Add counts an item as [Read] yields it.
 func (r *Report) Add(it Item) {
 	switch {
 	case it.Tally != nil:
@@ -123,7 +123,7 @@ func (r *Report) Add(it Item) {
 	}
 }
 
-// Refuse moves an item that was taken to those dropped, because storing it was refused.
+// Refuse moves an item from the taken to the dropped ones, because the store rejected it.
 func (r *Report) Refuse(it Item, reason string) {
 	*r.Taken.of(it.Kind)--
 	*r.Dropped.of(it.Kind)++
@@ -136,7 +136,7 @@ func (r *Report) reason(it Item, reason string) {
 	}
 }
 
-// String is the report for a terminal.
+// String formats the report for a terminal.
 func (r Report) String() string {
 	var b strings.Builder
 	row := func(show bool, name, format string, args ...any) {

@@ -10,12 +10,12 @@ import (
 	"waymark/ingest/hook"
 )
 
-// spans are the calls of a trace in which each has a beginning, an end and a parent. They come in any
-// order, mostly children first, so they are held, without their values, until the file has ended.
+// spans collects the spans of a trace, in which each call has a start, an end and a parent. Spans arrive in
+// any order, mostly children first, so they are held, without their values, until the file ends.
 //
-// One call may appear several times, one inside the other: the agent's execute_tool, the client's
-// tools/call, the server's. It counts once, as the outermost, unless that is a wrapper that does not say
-// what it calls. What an agent does that was itself called as a tool is a thread of its own:
+// One call may appear as several nested spans: the agent's execute_tool, the client's tools/call, the
+// server's. It counts once, as the outermost span, unless that is a wrapper that does not name the tool it
+// calls. An agent that was itself called as a tool gets its own thread:
 //
 //	invoke_agent main ─┬─ execute_tool read ── tools/call read                one step of main: read
 //	                   └─ execute_tool Task ── invoke_agent sub ── execute_tool grep
@@ -31,13 +31,13 @@ type spanID struct{ trace, id string }
 
 // Span is one span of a trace, without its values. As JSON it can be read again later, by another process.
 type Span struct {
-	Trace   string    `json:"trace"` // the spans of a trace are to be read together
-	ID      string    `json:"id"`    // unique in its trace
+	Trace   string    `json:"trace"` // the spans of a trace must be read together
+	ID      string    `json:"id"`    // unique in the trace
 	Parent  string    `json:"parent,omitempty"`
 	Session string    `json:"session,omitempty"` // "" is inherited
-	Origin  string    `json:"origin,omitempty"`  // the service and its instance; "": not known
-	Intent  string    `json:"intent,omitempty"`  // what the user asked for, where the span says it
-	Agent   bool      `json:"agent,omitempty"`   // an agent or a model: what is called below was its own decision
+	Origin  string    `json:"origin,omitempty"`  // service name and instance; "": unknown
+	Intent  string    `json:"intent,omitempty"`  // the user's request, if the span contains it
+	Agent   bool      `json:"agent,omitempty"`   // an agent or a model: calls below it are its own decisions
 	Call    *step     `json:"call,omitempty"`
 	End     time.Time `json:"end,omitzero"`
 
@@ -48,7 +48,7 @@ func newSpans(t *traces) *spans {
 	return &spans{t: t, byID: map[spanID]*Span{}, session: map[string]string{}}
 }
 
-// add holds a span. One that was read before is passed over.
+// add holds a span. A span whose id was read before is ignored.
 func (s *spans) add(sp *Span) {
 	if id := (spanID{sp.Trace, sp.ID}); sp.ID != "" {
 		if _, again := s.byID[id]; again {
@@ -65,17 +65,17 @@ func (s *spans) add(sp *Span) {
 	s.all = append(s.all, sp)
 }
 
-// call makes a span a call.
+// call marks a span as a call.
 func (s *spans) call(sp *Span, c call, r result) {
 	st := s.t.step(c)
 	st.settle(r, s.t.digests)
 	sp.Call, sp.End = &st, r.at
 }
 
-// maxDepth bounds the way up from a span.
+// maxDepth bounds the number of ancestors that are visited.
 const maxDepth = 1000
 
-// above visits the ancestors of a span, nearest first, until visit reports false.
+// above visits the ancestors of a span, nearest first, until visit returns false.
 func (s *spans) above(sp *Span, visit func(*Span) bool) {
 	for range maxDepth {
 		if sp.Parent == "" {
@@ -89,7 +89,8 @@ func (s *spans) above(sp *Span, visit func(*Span) bool) {
 	}
 }
 
-// end says the calls to their threads, in the order of the times; an end comes before a beginning at the same time.
+// end adds the calls to their threads and sorts the events by time; at equal times an end comes before a
+// start.
 func (s *spans) end() {
 	threads := map[*thread]bool{}
 	for _, sp := range s.calls() {
@@ -98,7 +99,7 @@ func (s *spans) end() {
 		for _, again := th.calls[st.CallID]; again; _, again = th.calls[st.CallID] { // call ids need not be unique among spans
 			st.CallID += "'"
 		}
-		st.Ended = sp.End.After(st.Started) // else as soon as it began
+		st.Ended = sp.End.After(st.Started) // otherwise the call ends when it starts
 		th.begin(st)
 		if st.Ended {
 			th.events = append(th.events, event{step: th.calls[st.CallID], ends: true, at: sp.End})
@@ -119,10 +120,9 @@ func (s *spans) end() {
 	s.all, s.byID = nil, map[spanID]*Span{}
 }
 
-// calls are the spans that count as calls, in the order in which they began, each with its session and
-// what it is about.
+// calls returns the spans that count as calls, in order of their start, each with its session and intent.
 func (s *spans) calls() []*Span {
-	for _, sp := range s.all { // what a wrapper called stands for it
+	for _, sp := range s.all { // the inner call replaces its wrapper
 		if sp.Call == nil {
 			continue
 		}
@@ -142,17 +142,17 @@ func (s *spans) calls() []*Span {
 	for i, sp := range calls {
 		found[i].session, found[i].intent = s.belongs(sp)
 	}
-	for i, sp := range calls { // only now: others inherit what a span itself says
+	for i, sp := range calls { // set last, because the loop above inherits the original values
 		sp.Session, sp.Intent = found[i].session, found[i].intent
 	}
 	return calls
 }
 
-// SpanCalls are the spans of one trace that count as calls, in the order in which they began, each with its session and
-// what it is about: what the format otel takes of a file with these spans.
+// SpanCalls returns the spans of one trace that count as calls, in order of their start, each with its
+// session and intent. The format otel uses the same calls of a file with these spans.
 func SpanCalls(all []*Span) []*Span {
 	s := newSpans(nil)
-	for _, sp := range all { // what is found out about one stays here: more of the trace may come
+	for _, sp := range all { // work on copies: more spans of the trace may follow
 		one := *sp
 		if one.Call != nil {
 			call := *one.Call
@@ -163,7 +163,7 @@ func SpanCalls(all []*Span) []*Span {
 	return s.calls()
 }
 
-// inside reports whether a call is part of another, and not of a wrapper alone.
+// inside reports whether a call is part of another call that is not a wrapper.
 func (s *spans) inside(sp *Span) (inside bool) {
 	s.above(sp, func(up *Span) bool {
 		inside = up.Call != nil && !up.wrapper
@@ -172,7 +172,7 @@ func (s *spans) inside(sp *Span) (inside bool) {
 	return inside
 }
 
-// belongs finds the session of a call, and what it is about.
+// belongs returns the session and the intent of a call.
 func (s *spans) belongs(sp *Span) (session, intent string) {
 	session, intent = sp.Session, sp.Intent
 	agent, nearest := "", ""
@@ -198,8 +198,8 @@ func (s *spans) belongs(sp *Span) (session, intent string) {
 	return session, intent
 }
 
-// askedFor finds what a user asked for in the input of an agent: a text, an object that names one, or the
-// last of its messages that is the user's.
+// askedFor extracts the user's request from the input of an agent: a string, an object with a text field,
+// or the last user message.
 func askedFor(v json.RawMessage) string {
 	d := &document{raw: hook.Unquoted(v), problem: new(error)}
 	if text := hook.Text(d.raw); len(d.raw) > 0 && d.raw[0] == '"' {

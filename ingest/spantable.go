@@ -9,30 +9,30 @@ import (
 	"waymark/ingest/hook"
 )
 
-// spanRow says where the records of one program hold the parts of a span. Fields are paths of which the first that is
-// present counts, or conditions, see [holds]. A record becomes a document of its attributes and, with a leading
-// "span.", of these parts; [conventions] say what such a document means.
+// spanRow defines where the records of one program hold the parts of a span. Fields are paths, of which the first that
+// is present is used, or conditions, see [holds]. A record becomes a document with its attributes and these parts,
+// whose names begin with "span."; [conventions] define how such a document is interpreted.
 type spanRow struct {
 	format   string
-	is       string // conditions of a span; any other record is skipped. "": every record is one
-	known    string // conditions of spans of a known kind; others are counted as skipped. "": all
+	is       string // conditions of a span; any other record is skipped. "": every record is a span
+	known    string // conditions of supported spans; others are counted as skipped. "": all are supported
 	lists    string // members that hold records
-	body     string // the member that may hold the rest of a record
-	children string // the list of child records, which inherit trace and parent
+	body     string // member that may hold the fields of a record
+	children string // list of child records, which inherit trace and parent
 
 	id, trace, parent, session string
 	name, kind, begin, end     string
-	status, message            string // message is of a failure, if there is one
-	failure                    string // what is there only if the span failed
+	status, message            string // message is the error text of a failure
+	failure                    string // field that is present only if the span failed
 	server, input, output      string
 	attributes, events         string
-	topIsTrace                 bool // a span without a parent belongs to that of the trace
-	only                       bool // the arguments may stand alone in an object, as "input"
-	agents                     bool // the request is in attributes, not in the input
+	topIsTrace                 bool // a span without a parent is a child of the span whose id is the trace id
+	only                       bool // the arguments may be wrapped in an object with the single member "input"
+	agents                     bool // the request is read from attributes, not from the input
 }
 
 var spanRows = map[string]*spanRow{
-	// OTLP in JSON, and the rows that SDKs, Phoenix and MLflow write of the same spans:
+	// OTLP in JSON, and the rows that SDKs, Phoenix and MLflow write for the same spans:
 	//
 	//	{"resourceSpans":[{"resource":{"attributes":[…]},"scopeSpans":[{"spans":[{"traceId","spanId","attributes":[{"key","value"}],…}]}]}]}
 	//	{"context":{"trace_id","span_id"},"parent_id","name","span_kind","status_code","attributes":{…},…}     Phoenix, console exporter
@@ -48,14 +48,15 @@ var spanRows = map[string]*spanRow{
 		message:    "status.message status.description status_message",
 		attributes: "attributes", events: "events", agents: true,
 	},
-	// Langfuse gives observations, in pages, lists or lines, or traces with their observations inside or beside:
+	// Langfuse exports observations in pages, lists or lines, or traces that contain their observations or come beside
+	// them:
 	//
 	//	{"data":[{"id","traceId","type":"TOOL","name","startTime","endTime","parentObservationId","sessionId","level",…}],"meta":{}}
 	//	{"id":"t1","sessionId":"s1","input":…,"observations":[…]}
 	//	{"trace":{"id":"t1",…},"observations":[…]}
 	//	{"id","trace_id","type":"TOOL","start_time","parent_observation_id",…}     exports into storage
 	//
-	// What came over OpenTelemetry keeps its attributes.
+	// Observations that were received over OpenTelemetry keep their attributes.
 	"langfuse": {
 		format: "langfuse", lists: "data", body: "trace", children: "observations", topIsTrace: true,
 		known: "!type; type=TOOL|AGENT|GENERATION|SPAN|EVENT|CHAIN|RETRIEVER|EVALUATOR|EMBEDDING|GUARDRAIL",
@@ -65,12 +66,12 @@ var spanRows = map[string]*spanRow{
 		message: "statusMessage status_message",
 		input:   "input", output: "output", attributes: "metadata.attributes",
 	},
-	// LangSmith gives runs, in pages, lists or lines, with their children beside or inside:
+	// LangSmith exports runs in pages, lists or lines, with their child runs beside or inside them:
 	//
 	//	{"id","name","run_type":"tool","trace_id","parent_run_id","start_time","end_time","inputs","outputs","error","status","extra"}
 	//	{"runs":[…]}     and child_runs in a run
 	//
-	// The conversation is named in the metadata; session_id of the run itself is a project.
+	// The metadata contains the conversation id; session_id of the run itself is a project.
 	"langsmith": {
 		format: "langsmith", lists: "runs", children: "child_runs", topIsTrace: true, only: true,
 		known: "run_type=tool|llm|chain|retriever|prompt|parser|embedding",
@@ -79,7 +80,7 @@ var spanRows = map[string]*spanRow{
 		name:    "name", kind: "run_type", begin: "start_time", end: "end_time", status: "status", failure: "error",
 		input: "inputs", output: "outputs",
 	},
-	// A trace of the OpenAI Agents SDK. What a model is given as its input is the conversation so far, and no request.
+	// Traces of the OpenAI Agents SDK. The input of a model is the conversation so far, not a request.
 	"agents": {
 		format: "openai-chat", is: "object=trace|trace.span", lists: "data", agents: true,
 		id: "id", trace: "trace_id", parent: "parent_id", session: "group_id", begin: "started_at", end: "ended_at",
@@ -88,7 +89,7 @@ var spanRows = map[string]*spanRow{
 	},
 }
 
-// conventions say which documents of spans are calls, and where these hold what is known of a call:
+// conventions define which span documents are calls, and which attributes hold the fields of a call:
 //
 //	GenAI             gen_ai.operation.name=execute_tool, gen_ai.tool.name; older: gen_ai.tool.name alone
 //	MCP               mcp.method.name=tools/call, gen_ai.tool.name or mcp.tool.name, else the name of the span
@@ -98,8 +99,8 @@ var spanRows = map[string]*spanRow{
 //	Claude Code       span claude_code.tool, tool_name
 //	MLflow, Langfuse  mlflow.spanType=TOOL, langfuse.observation.type=tool, and the kinds of rows
 //
-// The request is the last message of the user in the input of an agent's span, where that is recorded. A failure is a
-// status, the type of an error, or a result that says so.
+// The request is the last user message in the input of an agent span, if it is recorded. A failure is detected by the
+// status, an error type, or a result that states it.
 var conventions = struct {
 	calls, agents, session, callID, tool, server, arguments, request, kinds string
 
@@ -133,7 +134,7 @@ var conventions = struct {
 	},
 }
 
-// decode reads files of JSON values that hold spans.
+// decode reads files of JSON values that contain spans.
 func (row *spanRow) decode(in *input, emit func(Item) bool) error {
 	t := in.traces(row.format)
 	return in.eachTraceFile(t, emit, func(_ string, r io.Reader, more func() bool) error {
@@ -156,14 +157,14 @@ func (s *spans) read(row *spanRow, l line) {
 	}
 }
 
-// records reads a record, or those inside it. Trace, session and origin are inherited from up, which is the parent.
+// records reads a record, or the records inside it. Trace, session and origin are inherited from the parent, up.
 func (s *spans) records(number int, row *spanRow, d *document, up *Span, depth int) {
 	above := *up
 	if resource := d.at("resource"); resource != nil {
 		r := row.document(resource, resource.at("attributes"))
 		above.Session = cmp.Or(r.text(conventions.session), above.Session)
 		if above.Origin = originOf(r); *d.problem != nil {
-			above.Origin, *d.problem = up.Origin, nil // of the resource alone
+			above.Origin, *d.problem = up.Origin, nil // an error in the resource alone is ignored
 		}
 	}
 	above.Session = cmp.Or(d.text(row.session), above.Session)
@@ -203,7 +204,7 @@ func (s *spans) records(number int, row *spanRow, d *document, up *Span, depth i
 	}
 }
 
-// span reads one record; nil if it is none of the format.
+// span reads one record; it returns nil if the record is not a span of the format or has no id.
 func (s *spans) span(number int, row *spanRow, record *document, up *Span) *Span {
 	if row.is != "" && !holds(record, row.is) {
 		s.t.skip()
@@ -254,7 +255,7 @@ func (s *spans) span(number int, row *spanRow, record *document, up *Span) *Span
 	return sp
 }
 
-// idOf is an id of a record; one of zeros alone is none.
+// idOf returns an id of a record, "" for 16 or more zeros, which mean no id.
 func idOf(d *document, names string) string {
 	id := d.text(names)
 	if len(id) >= 16 && strings.Trim(id, "0") == "" {

@@ -13,16 +13,16 @@ import (
 	"waymark/catalog"
 )
 
-// A saved answer to MCP tools/list comes in many wrappings. All of these are read, and any of them
-// several times in a list or one after the other (the pages of a long list):
+// decodeToolsList reads a saved answer to MCP tools/list in all of these forms, each also several times
+// in a list or in sequence (the pages of a long list):
 //
 //	{"jsonrpc":"2.0","id":1,"result":{"tools":[…]}}
 //	{"tools":[…]}     and {"server":"fs","tools":[…]}
 //	[{"name":…,"inputSchema":…}, …]
 //	{"name":…,"inputSchema":…}
 //
-// The server is the option, else what the file says, else the name of the file (github.json,
-// github-tools.json) unless that is a general one such as tools.json.
+// The server is the option, else the server in the file, else the name of the file (github.json,
+// github-tools.json) unless that is a general name such as tools.json.
 func decodeToolsList(in *input, emit func(Item) bool) error {
 	return in.eachFile("tools-list", func(name string) (more bool, err error) {
 		f, err := in.open(name)
@@ -49,7 +49,7 @@ func decodeToolsList(in *input, emit func(Item) bool) error {
 	})
 }
 
-// generalNames of files say nothing about a server.
+// generalNames are file names that do not name a server.
 var generalNames = []string{"tools", "tools-list", "tools_list", "toolslist", "list", "result", "response", "output", "-", ""}
 
 func serverOfFile(name string) string {
@@ -68,7 +68,7 @@ func serverOfFile(name string) string {
 
 type toolsList struct {
 	file    string
-	given   bool // the server is given and nothing in the file changes it
+	given   bool // the server is given; the file cannot change it
 	emit    func(Item) bool
 	stopped bool
 }
@@ -77,7 +77,7 @@ func (t *toolsList) drop(number int, err error) {
 	t.stopped = !t.emit(Item{File: t.file, Line: number, Dropped: err.Error()})
 }
 
-// value reads one value, which begins on a line.
+// value reads one value, which begins at line number.
 func (t *toolsList) value(number int, v json.RawMessage, server string, depth int) {
 	if depth > 4 || t.stopped {
 		return
@@ -114,9 +114,9 @@ func (t *toolsList) value(number int, v json.RawMessage, server string, depth in
 	}
 }
 
-// tool reads one as MCP lists it, or in the spellings of model APIs.
+// tool reads one tool in the form of MCP or of model APIs.
 func (t *toolsList) tool(line int, d *document, server string) {
-	*d.problem = nil // a server that is no text is none
+	*d.problem = nil // ignore a server that is not a string
 	if inner := d.at("function"); inner != nil {
 		d = inner
 	}

@@ -13,24 +13,24 @@ import (
 	"waymark/ingest/hook"
 )
 
-// A trace is what some recorder saw of an agent. Whatever its format, it says three things, and each
-// decoder of a trace says them to a [thread]:
+// traces holds the state of reading the traces of one format. A trace is a recording of an agent. Every
+// trace decoder, whatever its format, reports three kinds of event to a [thread]:
 //
-//	ask      the user asked for something
-//	call     a tool was called
-//	settle   what became of a call
+//	ask      the user makes a request
+//	call     the agent calls a tool
+//	settle   a call returns its result
 //
-// A thread is one line of thought: a session, or a subagent in it. Where one of its episodes ends and
-// which of its calls are parallel is the rule of [episodic.Session]. A trace that begins in the middle
-// or is cut off gives what it has: a call without a result has an unknown outcome, and did not keep
-// what came after it from being an answer to what came before.
+// A thread is one sequence of decisions: a session, or a subagent in it. [episodic.Session] defines
+// where an episode ends and which calls are parallel. A trace that starts in the middle or is cut off
+// is still used: a call without a result has an unknown outcome and ends at its own start, so that it
+// does not make the calls after it parallel.
 type traces struct {
 	format  string
 	digests *episodic.DigestKey
-	begun   map[string]bool // first calls of episodes, over all files: a resumed session repeats them
+	begun   map[string]bool // first call or id of each episode read so far, over all files: a resumed session repeats them
 	emit    func(Item)
 	threads map[string]*thread
-	order   []*thread // by first line
+	order   []*thread // in the order of their first lines
 	tally   Tally
 }
 
@@ -38,10 +38,10 @@ func (in *input) traces(format string) *traces {
 	return &traces{format: format, digests: in.opts.Digests, begun: map[string]bool{}}
 }
 
-// maxTraceLine bounds a line of a trace, which may carry what a tool returned.
+// maxTraceLine bounds a line of a trace, which may contain the result of a tool, in bytes.
 const maxTraceLine = 32 << 20
 
-// eachTraceFile reads the files of a trace and ends with the tally.
+// eachTraceFile reads the files of a trace and then emits the tally.
 func (in *input) eachTraceFile(t *traces, emit func(Item) bool, read func(name string, r io.Reader, more func() bool) error) error {
 	more := true
 	err := in.eachFile(t.format, func(name string) (bool, error) {
@@ -51,7 +51,7 @@ func (in *input) eachTraceFile(t *traces, emit func(Item) bool, read func(name s
 		}
 		defer f.Close()
 		t.file(name, func(it Item) { more = more && emit(it) })
-		if err = read(name, f, func() bool { return more }); errors.Is(err, errTooLarge) { // the other files still count
+		if err = read(name, f, func() bool { return more }); errors.Is(err, errTooLarge) { // continue with the other files
 			t.drop(1, err)
 			err = nil
 		}
@@ -64,7 +64,7 @@ func (in *input) eachTraceFile(t *traces, emit func(Item) bool, read func(name s
 	return err
 }
 
-// file begins the reading of one file.
+// file prepares the state for reading one file.
 func (t *traces) file(name string, emit func(Item)) {
 	t.threads, t.order = map[string]*thread{}, nil
 	t.emit = func(it Item) {
@@ -73,7 +73,7 @@ func (t *traces) file(name string, emit func(Item)) {
 	}
 }
 
-// thread of a session.
+// thread returns the thread of a session and creates it if necessary.
 func (t *traces) thread(session string) *thread {
 	th := t.threads[session]
 	if th == nil {
@@ -88,17 +88,17 @@ func (t *traces) newThread(session string) *thread {
 	return &thread{t: t, session: session, rule: episodic.NewSession(t.format, session), calls: map[string]int{}}
 }
 
-// end hands on what the threads still hold.
+// end flushes all threads.
 func (t *traces) end() {
 	for _, th := range t.order {
 		th.flush()
 	}
 }
 
-// skip counts a line of a kind that is not known.
+// skip counts a line of an unknown kind.
 func (t *traces) skip() { t.tally.Skipped++ }
 
-// drop says that a line could not be used.
+// drop emits a line that could not be used, with the reason.
 func (t *traces) drop(line int, err error) {
 	t.emit(Item{Line: line, Dropped: err.Error()})
 }
@@ -106,20 +106,20 @@ func (t *traces) drop(line int, err error) {
 type thread struct {
 	t       *traces
 	session string
-	salt    string // tells apart what session and call id do not
-	loose   bool   // call ids mean nothing beyond the session
-	again   bool   // a longer telling of the same session is no repetition
+	salt    string // distinguishes calls whose session and call id are equal
+	loose   bool   // call ids are unique only within the session
+	again   bool   // a longer record of the same session is not a duplicate
 
 	rule   *episodic.Session
-	line   int // of the request
+	line   int // line of the request
 	steps  []step
-	events []event        // what happened to steps, in order
+	events []event        // starts and ends of steps, in order
 	calls  map[string]int // call id → step
 
-	asked, answered int // calls without an id, which are answered in their order
+	asked, answered int // number of calls without an id and of their results, which are paired in order
 }
 
-// event says that a step began or ended.
+// event is the start or the end of a step.
 type event struct {
 	step int
 	ends bool
@@ -131,44 +131,44 @@ type step struct {
 	CallID  string    `json:"call"`
 	Started time.Time `json:"started,omitzero"`
 	Ended   bool      `json:"ended,omitempty"`
-	Void    bool      `json:"void,omitempty"` // it did not happen
+	Void    bool      `json:"void,omitempty"` // the call is not counted: it was not made, or the tool is Waymark's own
 
 	line    int
 	turn    string
 	intent  string
-	problem error // with the name of its tool
+	problem error // error in the name of the tool
 }
 
-// call is one call as a recorder saw it.
+// call is one tool call as recorded in a trace.
 type call struct {
 	line      int
-	id        string // unique in its session
-	name      string // as written; a wrapper is opened
-	server    string // where it is written beside the name
+	id        string // unique in the session
+	name      string // as recorded; wrappers are resolved later
+	server    string // if it is recorded separately from the name
 	arguments json.RawMessage
-	turn      string // calls of one turn are parallel; "" is no turn
+	turn      string // calls with the same turn are parallel; "" is no turn
 	at        time.Time
 }
 
-// result is what became of a call.
+// result is the recorded result of a call.
 type result struct {
 	outcome episodic.Outcome // "" is unknown
-	kind    string           // of a failure; "" guesses from the text
-	text    string           // of a failure
+	kind    string           // error kind of a failure; "" derives it from the text
+	text    string           // error text of a failure
 	value   json.RawMessage
 	at      time.Time
-	void    bool   // nothing came of it yet: a host was asked for something first
-	tool    string // id of the tool, where the result knows better
+	void    bool   // the call did not take place: it was cancelled, or the server asked for input first
+	tool    string // id of the tool, if the result has a more precise one than the call
 }
 
-// ask says what the user asked for: the next call begins an episode.
+// ask records a request of the user: the next call begins an episode.
 func (th *thread) ask(line int, intent string, at time.Time) {
 	th.flush()
 	th.line = line
 	th.rule.Turn(intent, at)
 }
 
-// call says that a tool was called. The same call again is no other.
+// call records a tool call. A call whose id is already known is ignored.
 func (th *thread) call(c call) {
 	if _, again := th.calls[c.id]; !again {
 		th.begin(th.t.step(c))
@@ -181,7 +181,7 @@ func (th *thread) begin(s step) {
 	th.steps = append(th.steps, s)
 }
 
-// settle says what became of a call since the last request; of another it changes nothing.
+// settle records the result of a call made since the last request; results of other calls are ignored.
 func (th *thread) settle(id string, r result) {
 	if i, ok := th.calls[id]; ok {
 		th.events = append(th.events, event{step: i, ends: true, at: r.at})
@@ -189,7 +189,7 @@ func (th *thread) settle(id string, r result) {
 	}
 }
 
-// step is a call without its values.
+// step converts a call to a step without its values.
 func (t *traces) step(c call) step {
 	name := c.name
 	if c.server != "" {
@@ -226,9 +226,9 @@ func (s *step) settle(r result, digests *episodic.DigestKey) {
 	}
 }
 
-// failed says what a failure of a kind makes of a step, as where calls are recorded when they are made
-// (package recorder): what is not held against the tool is unknown, and a call that was not let through, or
-// names no tool, is none.
+// failed sets the outcome of a step that failed with a given error kind, by the same rule as live
+// recording (package record): a failure that does not count against the tool is an unknown outcome, and
+// a call that was not permitted, or whose tool does not exist, is void.
 func (s *step) failed(kind string) {
 	s.Outcome, s.ErrorKind = episodic.Failure, kind
 	if !hook.Held(kind) {
@@ -236,7 +236,7 @@ func (s *step) failed(kind string) {
 	}
 }
 
-// flush cuts what happened since the last request into episodes and hands them on.
+// flush cuts the events since the last request into episodes and emits them.
 func (th *thread) flush() {
 	var open *cut
 	for _, ev := range th.events {
@@ -263,7 +263,7 @@ func (th *thread) flush() {
 	clear(th.calls)
 }
 
-// name of a call that tells it from all others.
+// name returns an id that is unique among all calls of the session.
 func (s *step) name(th *thread) string {
 	if th.salt == "" {
 		return s.CallID
@@ -271,7 +271,7 @@ func (s *step) name(th *thread) string {
 	return s.CallID + "\x00" + th.salt
 }
 
-// cut is an episode being put together.
+// cut is an episode under construction.
 type cut struct {
 	first   *step
 	episode episodic.Episode
@@ -295,7 +295,7 @@ func (c *cut) close(th *thread) {
 	if th.line == 0 {
 		it.Line = c.first.line
 	}
-	th.line = 0 // the next episode begins where its first call stands
+	th.line = 0 // the next episode is reported at the line of its first call
 	first := c.first.CallID
 	if th.loose {
 		first = e.ID

@@ -8,10 +8,10 @@ import (
 	"math"
 )
 
-// eachValue calls visit for every JSON value of a file, until visit reports false. A file whose first
-// line is a value has one a line, and a bad line loses only itself; any other file is one value, or
-// several one after the other, over as many lines as they take. The elements of a list that is the
-// whole file are visited one by one if apart is set.
+// eachValue calls visit for every JSON value of a file, until visit returns false. If the first line is
+// a JSON value, the file has one value per line, and a bad line is dropped alone. Any other file is one
+// value or several in sequence, each over any number of lines. If apart is set, the elements of a list
+// that is the whole file or line are visited one by one.
 func eachValue(r io.Reader, apart bool, visit func(line) bool) error {
 	limited := &io.LimitedReader{R: r, N: maxDocument + 1}
 	b := bufio.NewReaderSize(limited, 64<<10)
@@ -59,11 +59,11 @@ func eachValue(r io.Reader, apart bool, visit func(line) bool) error {
 		counted = at
 		return line1
 	}
-	end := 0 // of the value before
+	end := 0 // end of the previous value
 	for first := true; d.More(); first = false {
 		var v json.RawMessage
 		switch err := d.Decode(&v); {
-		case err != nil && !inList && end < len(head): // lines, of which the first is damaged
+		case err != nil && !inList && end < len(head): // the file has one value per line, and the first line is damaged
 			if first {
 				number, head = 0, nil
 			} else if !visit(line{number: number, problem: problemIn(text[end:])}) {
@@ -81,7 +81,7 @@ func eachValue(r io.Reader, apart bool, visit func(line) bool) error {
 	return nil
 }
 
-// elements of a line that is a list, else the line itself.
+// elements returns the elements of a line that is a list if apart is set, else the line itself.
 func elements(l line, apart bool) []line {
 	var list []json.RawMessage
 	if !apart || l.problem != "" || len(l.data) == 0 || l.data[0] != '[' || json.Unmarshal(l.data, &list) != nil {

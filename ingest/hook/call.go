@@ -12,18 +12,18 @@ import (
 	"waymark/episodic"
 )
 
-// wrappers are tools that call another tool, by the last part of their name.
+// wrappers are tools that call another tool, keyed by the last part of their names.
 var wrappers = map[string]bool{
 	"call_tool": true, "call_changing_tool": true, "run_tool": true, "execute_tool": true, "invoke_tool": true, "use_tool": true,
 	"call_mcp_tool": true, "use_mcp_tool": true, "mcp_call_tool": true, "mcp_call": true,
 	"execute_mcp_tool": true, "run_mcp_tool": true, "calltool": true,
 }
 
-// IsWrapper reports whether a tool is one that calls another.
+// IsWrapper reports whether a tool is a wrapper, that is, calls another tool.
 func IsWrapper(tool string) bool { return wrappers[strings.ToLower(lastPart(tool))] }
 
-// Unwrap names the tool that a call really was, by its canonical id, and its arguments. A wrapper
-// is opened as long as its arguments name a tool:
+// Unwrap returns the canonical id of the tool that is really called, and its arguments. It unwraps a wrapper,
+// at most four times, while the arguments name a tool:
 //
 //	mcp__hub__call_tool {"tool":"mcp__fs__read","arguments":{"path":"a.go"}}  →  fs:read {"path":"a.go"}
 func Unwrap(name string, arguments json.RawMessage) (id string, args json.RawMessage) {
@@ -49,8 +49,8 @@ func Unwrap(name string, arguments json.RawMessage) (id string, args json.RawMes
 		}
 	}
 	if shown, ok := strings.CutPrefix(catalog.FromHost(name), self+":"); ok && !own[shown] && strings.Contains(shown, "__") {
-		name = shown                                                    // of another server, that a host calls through Waymark
-		if !catalog.Hashed(shown) && catalog.FromHost(shown) == shown { // whoever knows the catalog knows what a hash stands for
+		name = shown                                                    // a tool of another server, called through Waymark
+		if !catalog.Hashed(shown) && catalog.FromHost(shown) == shown { // only a resolver with the catalog can decode a hash
 			name = hostPrefix + shown
 		}
 	}
@@ -59,8 +59,8 @@ func Unwrap(name string, arguments json.RawMessage) (id string, args json.RawMes
 
 const hostPrefix = "mcp__"
 
-// self is the name under which hosts are told of Waymark, and own are its tools that ask about others or
-// carry them out: a call of one is no step, what it carries out is.
+// self is the server name of Waymark in hosts, and own are its tools that inquire about other tools or run
+// them. A call of one of them is not a step; the calls that it runs are.
 const self = "waymark"
 
 var own = map[string]bool{
@@ -68,19 +68,20 @@ var own = map[string]bool{
 	"read_result": true,
 }
 
-// IsOwn reports whether a tool is one of Waymark's own that is no step.
+// IsOwn reports whether a tool is one of Waymark's own tools whose calls are not steps.
 func IsOwn(id string) bool {
 	tool, ok := strings.CutPrefix(id, self+":")
 	return ok && own[tool]
 }
 
-// IsThrough reports whether a call, by the name that a host wrote down, is one that Waymark makes for the host.
+// IsThrough reports whether a call, by the tool name that the host recorded, is one that Waymark makes for the
+// host.
 func IsThrough(name string) bool {
 	tool, ok := strings.CutPrefix(name, hostPrefix+self+"__")
 	return ok && !own[tool] && (IsWrapper(tool) || strings.Contains(tool, "__"))
 }
 
-// Unquoted takes an object or a list out of a string.
+// Unquoted returns the object or list that a JSON string contains; any other value unchanged.
 func Unquoted(v json.RawMessage) json.RawMessage {
 	var text string
 	if len(v) == 0 || v[0] != '"' || json.Unmarshal(v, &text) != nil {
@@ -92,7 +93,7 @@ func Unquoted(v json.RawMessage) json.RawMessage {
 	return v
 }
 
-// lastPart of a name is what follows the last separator between server and tool.
+// lastPart returns the part of a name after the last separator between server and tool.
 func lastPart(name string) string {
 	for _, sep := range []string{"__", ":", "/", "."} {
 		if i := strings.LastIndex(name, sep); i >= 0 {
@@ -102,7 +103,7 @@ func lastPart(name string) string {
 	return name
 }
 
-// Members of a JSON object, nil for anything else.
+// Members returns the members of a JSON object, nil for any other value.
 func Members(v json.RawMessage) (m map[string]json.RawMessage) {
 	if json.Unmarshal(v, &m) != nil {
 		return nil
@@ -110,7 +111,7 @@ func Members(v json.RawMessage) (m map[string]json.RawMessage) {
 	return m
 }
 
-// firstText is the first of some members that is a text and not empty.
+// firstText returns the first non-empty string among the given members.
 func firstText(m map[string]json.RawMessage, keys ...string) string {
 	for _, key := range keys {
 		var s string
@@ -121,8 +122,8 @@ func firstText(m map[string]json.RawMessage, keys ...string) string {
 	return ""
 }
 
-// errorKinds are the words by which the text of a failure tells its kind; the first kind that fits
-// is taken. They are a guess, from the messages of hosts, of HTTP and of JSON-RPC (-32602).
+// errorKinds lists the phrases that identify the kind of a failure in its text; the first match is used. They
+// are heuristics, taken from the messages of hosts, of HTTP and of JSON-RPC (-32602).
 var errorKinds = []struct {
 	kind  string
 	words []string
@@ -138,17 +139,18 @@ var errorKinds = []struct {
 	{"argument", []string{"inputvalidationerror", "-32602", "invalid argument", "invalid param", "invalid input", "validation error", "missing required", "required parameter", "is required", "unknown parameter", "schema"}},
 }
 
-// Made reports whether a call that failed in a way was one: what was not let through, or names a tool that does
-// not exist, was none.
+// Made reports whether a failure of this kind is that of a call that was made. A call that was not permitted,
+// or whose tool does not exist, was not made.
 func Made(kind string) bool { return kind != "policy" && kind != "unknown_tool" }
 
-// Held reports whether a failure of a kind is held against the tool. Who may not call it, finds its server down or
-// goes away has learned nothing about it.
+// Held reports whether a failure of this kind counts against the tool. An unknown tool, missing permission, a
+// cancellation, an unavailable server and failed authentication give no evidence about the tool itself.
 func Held(kind string) bool {
 	return !slices.Contains([]string{"unknown_tool", "policy", "canceled", "unavailable", "auth"}, kind)
 }
 
-// ErrorKind guesses why a call failed: unknown_tool, policy, canceled, unavailable, timeout, auth, argument, else tool.
+// ErrorKind guesses the reason of a failure from its text: unknown_tool, policy, canceled, unavailable,
+// timeout, auth, argument, else tool.
 func ErrorKind(text string) string {
 	text = strings.ToLower(text[:min(len(text), 4096)])
 	for _, k := range errorKinds {
@@ -161,14 +163,15 @@ func ErrorKind(text string) string {
 	return "tool"
 }
 
-// Text of a result as hosts write it: its texts that are not empty, joined by newlines.
+// Text returns the text of a result as hosts write it: its non-empty texts, joined by newlines.
 func Text(content json.RawMessage) string {
 	texts := slices.DeleteFunc(episodic.Texts(content), func(t string) bool { return t == "" })
 	return strings.Join(texts, "\n")
 }
 
-// Said is what a result says of itself: isError, success, or an exit code in JSON or in words, or an error alone. The
-// outcome is empty if it says nothing; text is that of a failure.
+// Said returns the outcome that a result states itself: by isError, by success, by an exit code in JSON or in
+// words, or by consisting of an error only. The outcome is empty if the result states none; text is set for a
+// failure only.
 func Said(result json.RawMessage) (o episodic.Outcome, text string) {
 	text = cmp.Or(Text(result), string(result))
 	said := Members(json.RawMessage(text))
@@ -199,7 +202,8 @@ func Said(result json.RawMessage) (o episodic.Outcome, text string) {
 	return "", ""
 }
 
-// Digests of a result: of its structured content, of its texts, or of the document that it is.
+// Digests returns the digests of a result: of its structured content, of its texts, or of the JSON document
+// that it is.
 func Digests(result json.RawMessage, key *episodic.DigestKey) episodic.Digests {
 	v := Unquoted(result)
 	m := Members(v)
@@ -213,7 +217,7 @@ func Digests(result json.RawMessage, key *episodic.DigestKey) episodic.Digests {
 	if s := m["structuredContent"]; len(s) > 0 && string(s) != "null" {
 		return key.Digests(s)
 	}
-	if output := m["output"]; output != nil && Members(m["metadata"])["exit_code"] != nil { // of Codex
+	if output := m["output"]; output != nil && Members(m["metadata"])["exit_code"] != nil { // Codex
 		return Digests(output, key)
 	}
 	if c := m["content"]; len(c) > 0 && c[0] == '[' {

@@ -6,7 +6,7 @@ import (
 	"runtime"
 )
 
-// DataDir is where the platform keeps an application's data; "" where it names no place.
+// DataDir returns the platform's directory for the application's data; "" if the platform defines none.
 func DataDir() string {
 	home, _ := os.UserHomeDir() // empty: handled by each branch
 	switch {

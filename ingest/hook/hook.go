@@ -1,21 +1,21 @@
-// Package hook writes down, in milliseconds, what a host tells of its tools.
+// Package hook records, in milliseconds, the tool calls that a host reports.
 //
 //	host ──payload──▶ waymark-hook ──event──▶ DIR/spool/….json ──▶ server or next command ──▶ log
 //
-// A host runs a hook before and after every call of a tool and waits for it. So a hook opens no store and
-// speaks to no server: it reads the payload, keeps what a history needs of it, leaves that as a file and
-// exits with 0, whatever went wrong. Values of arguments and results are never written; what is kept of
-// them is their shape and, once a store was opened and left its key, their digests.
+// A host runs a hook before and after every tool call and waits for it. So a hook opens no store and contacts
+// no server: it reads the payload, extracts the fields that a history needs, writes them to a file and exits
+// with 0, even after an error. It never writes values of arguments and results; it keeps their shape and, if a
+// store was opened before and left its key, their digests.
 //
-// With --whisper it then may print one line for the model, by rules that the server derives from the history:
+// With --whisper it may then print one line for the model, by rules that the server derives from the history:
 //
 //	history ──▶ Derive ──▶ rules ──file──▶ hook: observe ──▶ one line, or silence
 //
-// Which tool a call really was and why it failed, which files of sessions say in the same words, is read by the
-// functions of call.go.
+// The functions in call.go determine which tool a call really used and why it failed; the importers of session
+// files use them, too.
 //
-// The file of an event has its name only when it is whole. It is not synced: after a power failure the last events
-// may be missing, and one that is damaged is passed over.
+// An event file is renamed to its final name when it is complete. It is not synced: after a power failure the
+// last events may be missing, and a damaged event is skipped.
 package hook
 
 import (
@@ -32,18 +32,18 @@ import (
 	"waymark/internal/redact"
 )
 
-// Kind of an event.
+// Kind is the kind of an event.
 type Kind string
 
 const (
-	Reset Kind = "reset" // the host's session starts or goes on with another context; no part of a history
-	Asked Kind = "asked" // the user said something
-	Began Kind = "began" // a call begins
-	Ended Kind = "ended" // a call is over
-	Over  Kind = "over"  // the session is
+	Reset Kind = "reset" // the session of the host starts or continues with another context; not recorded in the history
+	Asked Kind = "asked" // the user sent a prompt
+	Began Kind = "began" // a call starts
+	Ended Kind = "ended" // a call ended
+	Over  Kind = "over"  // the session ended
 )
 
-// Event is what a host told, without values.
+// Event is one event that a host reported, without values.
 type Event struct {
 	Kind      Kind             `json:"kind"`
 	Time      time.Time        `json:"time"`
@@ -54,17 +54,17 @@ type Event struct {
 	Call      string           `json:"call,omitempty"`
 	Unnamed   bool             `json:"unnamed,omitempty"` // the host gave the call no id: Call is a hash of tool and arguments
 	Tool      string           `json:"tool,omitempty"`
-	Through   bool             `json:"through,omitempty"` // Waymark makes the call, and records it
+	Through   bool             `json:"through,omitempty"` // Waymark makes the call and records it itself
 	Shape     string           `json:"shape,omitempty"`
 	Inputs    episodic.Digests `json:"inputs,omitempty"`
 	Outputs   episodic.Digests `json:"outputs,omitempty"`
 	Outcome   episodic.Outcome `json:"outcome,omitempty"`
 	ErrorKind string           `json:"error_kind,omitempty"`
 
-	name string // as the host writes it
+	name string // name of the event as the host spells it
 }
 
-// payload is what Claude Code, Codex and Cursor write to a hook's standard input.
+// payload is the JSON that Claude Code, Codex and Cursor write to a hook's standard input.
 type payload struct {
 	Session  string          `json:"session_id"`
 	Talk     string          `json:"conversation_id"` // Cursor's session
@@ -79,10 +79,10 @@ type payload struct {
 	Failure  string          `json:"failure_type"`  // Cursor: error, timeout or permission_denied
 	Call     string          `json:"tool_use_id"`
 	Error    json.RawMessage `json:"error"`
-	Stopped  bool            `json:"is_interrupt"` // by the user
+	Stopped  bool            `json:"is_interrupt"` // the user interrupted the call
 }
 
-// kinds are the events of hosts that a history is made of.
+// kinds maps the events of hosts to the kinds of events; other events are ignored.
 var kinds = map[string]Kind{
 	"SessionStart": Reset, "UserPromptSubmit": Asked, "BeforeSubmitPrompt": Asked, "PreToolUse": Began,
 	"PostToolUse": Ended, "PostToolUseFailure": Ended, "SessionEnd": Over,
@@ -93,8 +93,8 @@ var (
 	errNoTool    = errors.New("payload names no tool")
 )
 
-// Read reads a payload. It reports ok only for an event that a history is made of. Without a key values
-// have no digests.
+// Read reads a payload. ok is true only for an event to be processed. Without a key the event has no digests of
+// values.
 func Read(text []byte, now time.Time, key *episodic.DigestKey) (e Event, ok bool, err error) {
 	var p payload
 	if err := json.Unmarshal(text, &p); err != nil {
@@ -102,7 +102,7 @@ func Read(text []byte, now time.Time, key *episodic.DigestKey) (e Event, ok bool
 	}
 	e.name, e.Time, e.Session = p.Name, now.UTC(), cmp.Or(p.Talk, p.Session)
 	if p.Name != "" {
-		p.Name = strings.ToUpper(p.Name[:1]) + p.Name[1:] // Cursor's names begin small
+		p.Name = strings.ToUpper(p.Name[:1]) + p.Name[1:] // Cursor's names begin with a lower-case letter
 	}
 	switch e.Kind = kinds[p.Name]; {
 	case e.Kind == "":
@@ -146,7 +146,7 @@ func Read(text []byte, now time.Time, key *episodic.DigestKey) (e Event, ok bool
 	return e, !IsOwn(e.Tool), nil
 }
 
-// outcome reads how a call ended. A call that was not let through has the kind policy and is no step.
+// outcome reads how a call ended. A call that was not permitted has the error kind policy and is not a step.
 func (e *Event) outcome(p *payload) {
 	said, text := Said(p.Response)
 	if said != episodic.Failure && p.Name != "PostToolUseFailure" && (len(p.Error) == 0 || string(p.Error) == "null") {

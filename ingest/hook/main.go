@@ -13,15 +13,15 @@ import (
 
 const (
 	mostPayload = 32 << 20               // bytes
-	patience    = 2 * time.Second        // with a host that does not end its payload
-	haste       = 100 * time.Millisecond // for a line
+	patience    = 2 * time.Second        // timeout for a host that does not close its payload
+	haste       = 100 * time.Millisecond // timeout for finding a line
 )
 
-// SpoolOf is the spool of a data directory.
+// SpoolOf returns the spool of a data directory.
 func SpoolOf(data string) Spool { return Spool(filepath.Join(data, "spool")) }
 
-// Main is the command: it reads a payload, leaves an event and, with --whisper, may write one line for the model to
-// out. It never fails; an error is for tests.
+// Main is the command: it reads a payload, spools an event and, with --whisper, may write one line for the
+// model to out. The command never fails; the returned error is for tests.
 func Main(args []string, in io.Reader, out io.Writer, data string) error {
 	f := flag.NewFlagSet("hook", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
@@ -53,7 +53,7 @@ func Main(args []string, in io.Reader, out io.Writer, data string) error {
 	return errors.Join(err, answer(out, e, WhisperOf(data, *workspace)))
 }
 
-// answer writes a line in the field that the host passes on to the model, unless that takes too long.
+// answer writes a line into the field that the host passes on to the model. It gives up after haste.
 func answer(out io.Writer, e Event, w Whisper) error {
 	type result struct {
 		line string

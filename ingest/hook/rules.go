@@ -13,32 +13,32 @@ import (
 	"waymark/episodic"
 )
 
-// A rule is about a context: the call before, or a failure. It holds where the lower confidence bound of its rate over
-// distinct sessions passes a threshold, and where the rate differs from that outside the context by more than chance,
-// corrected for the number of rules tried. The thresholds are frozen: see docs/feeds.md.
+// A rule applies in a context: the previous call, or a failure. A rule is active if the lower confidence bound of its
+// rate over distinct sessions reaches a threshold, and if its rate differs from the rate outside the context by more
+// than chance, corrected for the number of candidate rules. The thresholds are frozen: see docs/feeds.md.
 const (
-	minSessions = 5       // that a rule is about
+	minSessions = 5       // minimum number of sessions with the context
 	confidence  = 0.05    // probability that the true rate lies below the bound
-	threshold   = 0.6     // of the bound
-	guard       = 0.02    // probability that any rule of a kind holds in a history without structure
-	mostSteps   = 200_000 // newest steps that rules are derived from
-	mostRules   = 200     // a hook reads them all
+	threshold   = 0.6     // minimum of the bound
+	guard       = 0.02    // probability that any rule of a kind becomes active in a history without structure
+	mostSteps   = 200_000 // newest steps from which rules are derived
+	mostRules   = 200     // limit, because every hook reads all rules
 )
 
-// Rule is one thing to say: a pitfall before the call is made, a repair after the failure.
+// Rule is one piece of advice: a pitfall, before the call is made, or a repair, after the failure.
 type Rule struct {
-	Repair bool    `json:"repair,omitempty"` // after this failure another call worked; else the call fails here
-	After  string  `json:"after"`            // the call before, "" at the beginning of a task; of a repair, the tool that failed
-	Tool   string  `json:"tool"`             // that fails, or that worked
-	K      int     `json:"k"`                // sessions in which it did
+	Repair bool    `json:"repair,omitempty"` // Tool worked after After failed; else a pitfall: Tool fails after After
+	After  string  `json:"after"`            // previous call, "" at the start of a task; of a repair, the failed tool
+	Tool   string  `json:"tool"`             // tool that fails, or that worked
+	K      int     `json:"k"`                // sessions in which it failed, or worked
 	N      int     `json:"n"`                // sessions with the context
 	Bound  float64 `json:"bound"`
-	First  string  `json:"first,omitempty"` // of a pitfall: the call between that made it work
+	First  string  `json:"first,omitempty"` // of a pitfall: the call in between after which Tool worked
 	FirstK int     `json:"first_k,omitempty"`
 	FirstN int     `json:"first_n,omitempty"`
 }
 
-// Line is the sentence of a rule.
+// Line formats the rule as one sentence.
 func (r *Rule) Line() string {
 	if r.Repair {
 		return fmt.Sprintf("Waymark: where %s failed here, %s came next and worked %d of %d times.", r.After, r.Tool, r.K, r.N)
@@ -54,7 +54,7 @@ func (r *Rule) Line() string {
 	return line + "."
 }
 
-// History is the part of a history that rules are derived from.
+// History holds the newest steps of a history, from which rules are derived.
 type History struct {
 	walks []walk
 	steps int
@@ -65,13 +65,13 @@ type walk struct {
 	steps   []did
 }
 
-// did is a step as far as rules are about it.
+// did is a step with the fields that rules need.
 type did struct {
 	tool    string
 	outcome episodic.Outcome
 }
 
-// Add appends an episode; of more than the newest steps the oldest episodes are dropped.
+// Add appends an episode. It drops the oldest episodes if the history exceeds mostSteps.
 func (h *History) Add(e *episodic.Episode) {
 	w := walk{session: "s" + e.Session, steps: make([]did, len(e.Steps))}
 	if e.Session == "" {
@@ -87,18 +87,18 @@ func (h *History) Add(e *episodic.Episode) {
 	}
 }
 
-// context is what a rate is about.
+// context is the condition of a rate.
 type context struct {
 	what                  int
-	earlier, before, tool string // "" is any; start is the beginning of a task
+	earlier, before, tool string // "" is any tool; start is the beginning of a task
 }
 
-const start = "^" // is the name of no tool that may be said
+const start = "^" // cannot be a tool in a rule: not a plain name
 
 const (
-	follows = iota // what comes after the tool
-	fails          // the tool fails, after those before
-	repairs        // what works after the tool failed
+	follows = iota // any call follows the tool
+	fails          // the tool fails, after the given earlier calls
+	repairs        // the next call works after the tool failed
 )
 
 type outcome struct {
@@ -106,10 +106,10 @@ type outcome struct {
 	tool string
 }
 
-// counts are the sessions with each context, and those in whose first such context each event happened.
+// counts holds the sessions with each context (trials), and those in whose first such context an event happened (hits).
 type counts struct {
 	trials map[context]int
-	last   map[context]string // session
+	last   map[context]string // the session counted last; walks are sorted by session
 	hits   map[outcome]int
 }
 
@@ -146,14 +146,14 @@ func (c *counts) walk(w walk) {
 	}
 }
 
-// candidate is a rule that may hold, and the probability of its rate if the context made no difference.
+// candidate is a rule to be tested, with the probability of its rate if the context made no difference.
 type candidate struct {
 	outcome
 	k, n   int
 	chance float64
 }
 
-// Derive returns the rules that hold in the history, the surest first.
+// Derive returns the active rules of the history, sorted by their bound, highest first.
 func (h *History) Derive() []Rule {
 	c := &counts{trials: map[context]int{}, last: map[context]string{}, hits: map[outcome]int{}}
 	walks := slices.Clone(h.walks)
@@ -191,8 +191,8 @@ func (h *History) Derive() []Rule {
 	return rules[:min(len(rules), mostRules)]
 }
 
-// candidate reports what is known of an event, if it is about enough sessions. Outside its context the rate is that of
-// the wider context less what is in this one.
+// candidate returns the counts and the chance of an event if enough sessions have its context. The rate outside the
+// context is that of the wider context without this one.
 func (c *counts) candidate(e outcome) (x candidate, ok bool) {
 	k, n := c.hits[e], c.trials[e.context]
 	if n < minSessions || e.what == follows || e.what == fails && (e.before == "" || e.earlier != "") {
@@ -206,8 +206,8 @@ func (c *counts) candidate(e outcome) (x candidate, ok bool) {
 	return candidate{e, k, n, tail(k, n, (float64(hits)+0.5)/(float64(max(all, hits))+1))}, true
 }
 
-// significant is the largest chance that holds up against the number of candidates (Benjamini and Hochberg): in a
-// history without structure any holds with the probability of the guard.
+// significant returns the largest chance that remains significant for the number of candidates (Benjamini and
+// Hochberg): in a history without structure the probability that any candidate passes is guard.
 func significant(all []candidate) (level float64) {
 	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(a.chance, b.chance) })
 	for i, x := range all {
@@ -218,7 +218,7 @@ func significant(all []candidate) (level float64) {
 	return level
 }
 
-// between finds the call after which one that fails right after another works.
+// between finds the call after which the tool of a pitfall works if it comes between the two calls of the rule.
 func (c *counts) between(r *Rule, before string) {
 	best := float64(threshold)
 	for ctx, n := range c.trials {
@@ -232,8 +232,8 @@ func (c *counts) between(r *Rule, before string) {
 	}
 }
 
-// plain reports whether a name can be said: nothing in it reads as more than a name. A regular expression would take
-// milliseconds to compile, in every hook.
+// plain reports whether a name may appear in a sentence: it contains nothing that could be read as more than a name. A
+// regular expression would need milliseconds to compile in every hook.
 func plain(name string) bool {
 	odd := func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("_.:/@-", r)
@@ -241,8 +241,8 @@ func plain(name string) bool {
 	return name != "" && utf8.RuneCountInString(name) <= 80 && !strings.ContainsFunc(name, odd)
 }
 
-// lowerBound is the Clopper–Pearson lower bound of a probability: k of n trials succeeded, and with the probability of
-// confidence the true value lies below it.
+// lowerBound is the Clopper–Pearson lower bound of a probability for k successes in n trials: the true value lies below
+// it with the probability confidence.
 func lowerBound(k, n int) float64 {
 	if k <= 0 || n <= 0 {
 		return 0
@@ -250,7 +250,7 @@ func lowerBound(k, n int) float64 {
 	return mathext.InvRegIncBeta(float64(k), float64(n-k+1), confidence)
 }
 
-// tail is the probability of at least k successes in n trials that succeed with probability p each.
+// tail is the probability of at least k successes in n trials with success probability p.
 func tail(k, n int, p float64) float64 {
 	switch {
 	case k <= 0 || p >= 1:

@@ -15,18 +15,19 @@ import (
 	"waymark/episodic"
 )
 
-// Spool is a directory of events that were not taken in yet, one a file.
+// Spool is a directory of events that are not processed yet, one file per event.
 type Spool string
 
 const (
 	ending  = ".json"
 	keys    = "keys"
-	full    = "full"    // a file that says that nobody takes anything in
-	most    = 50_000    // events; more wait for nobody
-	largest = 256 << 10 // bytes of an event
+	full    = "full"    // marker file: no process reads the events
+	most    = 50_000    // maximum number of events; with more, the spool is marked full
+	largest = 256 << 10 // maximum size of an event in bytes
 )
 
-// writeFile writes a file of JSON, which has its name only when it is whole, into a folder that it may have to make.
+// writeFile writes v as JSON to a file, which gets its name only when it is complete. It creates the folder if
+// necessary.
 func writeFile(folder, name string, v any) error {
 	hidden, err := os.CreateTemp(folder, "."+name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -47,7 +48,7 @@ func writeFile(folder, name string, v any) error {
 	return err
 }
 
-// Leave writes an event.
+// Leave writes an event to the spool.
 func (s Spool) Leave(e Event) error {
 	if _, err := os.Lstat(filepath.Join(string(s), full)); err == nil {
 		return errors.New("nobody takes in what is spooled")
@@ -57,7 +58,7 @@ func (s Spool) Leave(e Event) error {
 	if err := writeFile(string(s), fmt.Sprintf("%020d-%x%s", e.Time.UnixNano(), random, ending), e); err != nil {
 		return err
 	}
-	if random[0] == 0 { // looked at now and then
+	if random[0] == 0 { // checked once in 256 events on average
 		if list, err := os.ReadDir(string(s)); err == nil && len(list) > most {
 			return os.WriteFile(filepath.Join(string(s), full), nil, 0o600)
 		}
@@ -65,7 +66,8 @@ func (s Spool) Leave(e Event) error {
 	return nil
 }
 
-// List names the events in the order in which they happened, as far as they happened before a moment.
+// List returns the names of the events before a moment, in chronological order. It removes the full marker and
+// old partial files.
 func (s Spool) List(before time.Time) ([]string, error) {
 	list, err := os.ReadDir(string(s)) // sorted by name
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,8 +80,8 @@ func (s Spool) List(before time.Time) ([]string, error) {
 		at, numbered := strconv.ParseInt(digits, 10, 64)
 		switch {
 		case name == full:
-			os.Remove(filepath.Join(string(s), full)) // somebody does now
-		case name[0] == '.': // half written, by a hook that was killed if it is old
+			os.Remove(filepath.Join(string(s), full)) // a process reads the events now
+		case name[0] == '.': // partially written; if it is old, the hook was killed
 			if info, err := f.Info(); err == nil && before.Sub(info.ModTime()) > 24*time.Hour {
 				os.Remove(filepath.Join(string(s), name))
 			}
@@ -91,7 +93,7 @@ func (s Spool) List(before time.Time) ([]string, error) {
 	return names, err
 }
 
-// Take reads an event. One that cannot be read is an error that is no [fs.PathError].
+// Take reads an event. The error for a damaged event is not a [fs.PathError].
 func (s Spool) Take(name string) (e Event, err error) {
 	path := filepath.Join(string(s), name)
 	info, err := os.Lstat(path)
@@ -114,7 +116,7 @@ func (s Spool) Take(name string) (e Event, err error) {
 	return e, nil
 }
 
-// Remove takes an event out; none is no error.
+// Remove removes an event; a missing event is not an error.
 func (s Spool) Remove(name string) error {
 	err := os.Remove(filepath.Join(string(s), name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -123,7 +125,7 @@ func (s Spool) Remove(name string) error {
 	return err
 }
 
-// Key is the key of a workspace's digests, nil if no store left it.
+// Key returns the digest key of a workspace, nil if no store has left one.
 func (s Spool) Key(workspace string) *episodic.DigestKey {
 	text, err := os.ReadFile(s.keyFile(workspace))
 	if err != nil || len(text) != len(episodic.DigestKey{}) {
@@ -133,7 +135,7 @@ func (s Spool) Key(workspace string) *episodic.DigestKey {
 	return &key
 }
 
-// KeepKey leaves the key of a workspace's digests for hooks.
+// KeepKey stores the digest key of a workspace for the hooks.
 func (s Spool) KeepKey(workspace string, key episodic.DigestKey) error {
 	if has := s.Key(workspace); has != nil && *has == key {
 		return nil
@@ -144,9 +146,9 @@ func (s Spool) KeepKey(workspace string, key episodic.DigestKey) error {
 	return os.WriteFile(s.keyFile(workspace), key[:], 0o600)
 }
 
-// DropKeys takes all keys away: what is spooled from now on has no digests.
+// DropKeys removes all keys: events spooled from now on have no digests.
 func (s Spool) DropKeys() error { return os.RemoveAll(filepath.Join(string(s), keys)) }
 
 func (s Spool) keyFile(workspace string) string {
-	return filepath.Join(string(s), keys, fmt.Sprintf("%x", workspace)) // any name makes a file name
+	return filepath.Join(string(s), keys, fmt.Sprintf("%x", workspace)) // any name gives a valid file name
 }

@@ -14,25 +14,25 @@ import (
 	"waymark/episodic"
 )
 
-// Whisper is the folder where a workspace keeps its rules and what was said: files, so that a hook needs no server.
+// Whisper is the folder with the rules and the printed lines of a workspace: files, so that a hook needs no server.
 //
 //	DIR/whisper/WORKSPACE/rules          the rules, written by the server
 //	DIR/whisper/WORKSPACE/SESSION        the last call of a session
-//	DIR/whisper/WORKSPACE/SESSION-LINE   a line that was said in it
+//	DIR/whisper/WORKSPACE/SESSION-LINE   a line that was printed in it
 type Whisper string
 
 const (
 	rulesFile = "rules"
-	kept      = 30 * 24 * time.Hour // what is known of a session
+	kept      = 30 * 24 * time.Hour // retention of the files of a session
 )
 
-// WhisperOf is the folder of a workspace in a data directory. The first hook that may speak makes it: from then on the
-// server derives rules for the workspace.
+// WhisperOf returns the folder of a workspace in a data directory. The first hook that runs with --whisper creates it;
+// from then on the server derives rules for the workspace.
 func WhisperOf(data, workspace string) Whisper {
-	return Whisper(filepath.Join(data, "whisper", hex.EncodeToString([]byte(workspace)))) // any name makes a file name
+	return Whisper(filepath.Join(data, "whisper", hex.EncodeToString([]byte(workspace)))) // any name gives a valid file name
 }
 
-// Whispering are the workspaces of a data directory whose hooks may speak.
+// Whispering returns the workspaces of a data directory that have a Whisper folder.
 func Whispering(data string) (names []string, err error) {
 	list, err := os.ReadDir(filepath.Join(data, "whisper"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,19 +48,19 @@ func Whispering(data string) (names []string, err error) {
 
 func (w Whisper) file(name string) string { return filepath.Join(string(w), name) }
 
-// Put writes the rules. What is known of sessions that ended long ago is removed.
+// Put writes the rules and removes the files of sessions that have not changed for 30 days.
 func (w Whisper) Put(rules []Rule, now time.Time) error {
 	return errors.Join(writeFile(string(w), rulesFile, rules), w.dropSessions(now.Add(-kept)))
 }
 
-// Derived reports whether there are rules.
+// Derived reports whether the rules exist.
 func (w Whisper) Derived() bool {
 	_, err := os.Lstat(w.file(rulesFile))
 	return err == nil
 }
 
-// Forget removes the rules, which the server derives again from what is left of the history, and what was written of
-// sessions before a time.
+// Forget removes the rules, which the server derives again from the rest of the history, and the files of sessions last
+// changed before a time.
 func (w Whisper) Forget(before time.Time) error {
 	return errors.Join(os.RemoveAll(w.file(rulesFile)), w.dropSessions(before))
 }
@@ -78,25 +78,25 @@ func (w Whisper) dropSessions(before time.Time) error {
 	return err
 }
 
-// lastCall of a turn, as far as rules ask for it.
+// lastCall is the last call of a turn, with the fields that rules need.
 type lastCall struct {
 	Tool   string `json:"tool"`
 	Failed bool   `json:"failed"`
 }
 
-// observe records what happened in a session, and returns the line to say now, if any. Hooks of parallel calls run at the same
-// time: the one that makes the file of a line says it, all others stay silent.
+// observe records the event of a session and returns the line to print now, if any. Hooks of parallel calls run at the
+// same time: only the hook that creates the file of a line prints it.
 func (w Whisper) observe(e Event) (line string, err error) {
 	session := digest(e.Host + " " + e.Session)
 	last, happened := lastCall{}, e.Kind == Began
 	switch {
-	case e.Kind == Asked, e.Kind == Reset: // what comes next is another turn
+	case e.Kind == Asked, e.Kind == Reset: // the next call belongs to another turn
 		err = writeFile(string(w), session, last)
 	case e.Kind == Ended && Made(e.ErrorKind):
 		last, happened = lastCall{e.Tool, e.Outcome == episodic.Failure}, true
 		err = writeFile(string(w), session, last)
 	case happened:
-		_ = w.read(session, &last) // nothing was called before
+		_ = w.read(session, &last) // no file: there was no call before
 	}
 	if err != nil || !happened {
 		return "", err
@@ -105,7 +105,7 @@ func (w Whisper) observe(e Event) (line string, err error) {
 	if err := w.read(rulesFile, &rules); err != nil {
 		return "", err
 	}
-	for i := range rules { // best first
+	for i := range rules { // sorted by bound, highest first
 		if r := &rules[i]; r.applies(last, e) {
 			if line := r.Line(); w.say(session, line) {
 				return line, nil
@@ -128,7 +128,7 @@ func (w Whisper) read(name string, v any) error {
 	return json.Unmarshal(text, v)
 }
 
-// applies reports whether a rule is about what happened: the last completed call, and the tool of the call that begins.
+// applies reports whether a rule matches the last completed call and, for a pitfall, the tool of the call that begins.
 func (r *Rule) applies(last lastCall, e Event) bool {
 	if r.After != last.Tool || r.Repair != (e.Kind == Ended) {
 		return false
@@ -136,11 +136,12 @@ func (r *Rule) applies(last lastCall, e Event) bool {
 	return r.Repair && last.Failed || !r.Repair && r.Tool == e.Tool
 }
 
-// budget is how many bytes are said in a session at most, about 120 tokens: a token of English has about four bytes, one of
-// a name three.
+// budget is the maximum number of bytes printed in a session, about 120 tokens: a token of English has about four
+// bytes, one of a name three.
 const budget = 360
 
-// say reports whether a line may be said: it was not yet in the session, and fits the budget.
+// say claims a line for printing. It returns false if the line was already printed in the session or exceeds the
+// budget.
 func (w Whisper) say(session, line string) bool {
 	folder, begin := filepath.Split(w.file(session + "-"))
 	said, err := os.ReadDir(folder)

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Place is where a host keeps its sessions on this platform.
+// Place is a location where a host keeps its sessions on this platform.
 type Place struct {
 	Host   string `json:"host"`
-	Format string `json:"-"` // of package ingest; "" cannot be read
+	Format string `json:"-"` // a format of package ingest; "" cannot be read
 	Path   string `json:"-"`
 	Shown  string `json:"path"` // with ~ for the home directory
 	Status string `json:"status"`
@@ -28,16 +28,16 @@ const (
 	NotRead = "not read: "
 )
 
-// Machine is what the places depend on.
+// Machine holds the properties of a machine that determine the places.
 type Machine struct {
 	Home string
-	OS   string // as runtime.GOOS
+	OS   string // a value of runtime.GOOS
 	Env  func(name string) string
 }
 
 const noFormat = NotRead + "a database whose format is not documented"
 
-// places are where the known hosts keep sessions, as names of [Machine.File].
+// places are the locations where the known hosts keep sessions, as names for [Machine.File].
 var places = []Place{
 	{Host: "claude-code", Format: "claude-code", Path: ".claude/projects", ending: ".jsonl"},
 	{Host: "codex", Format: "codex", Path: ".codex/sessions", ending: ".jsonl"},
@@ -53,7 +53,7 @@ var places = []Place{
 	{Host: "cursor", Status: noFormat, Path: "EDITORS/Cursor/User/globalStorage/state.vscdb"},
 }
 
-// Places lists where the known hosts keep sessions. Nothing is looked at yet.
+// Places returns the locations where the known hosts keep sessions. It does not access the file system.
 func (m Machine) Places() []Place {
 	all := slices.Clone(places)
 	for i := range all {
@@ -63,9 +63,9 @@ func (m Machine) Places() []Place {
 	return all
 }
 
-// File is a file or folder of a host, named from the home directory: below the directory that the host's variable names,
-// which for Claude Code also holds the .claude.json that otherwise is beside it. EDITORS stands for the directory of
-// settings of editors, SHARE for that of data, GOOSE for that of Goose.
+// File returns the path of a file or folder of a host. name is relative to the home directory, but a variable of the
+// host may move the folder; for Claude Code the moved folder also contains .claude.json, which otherwise is beside it.
+// EDITORS stands for the settings directory of editors, SHARE for the data directory, GOOSE for that of Goose.
 func (m Machine) File(name string) string {
 	in := func(variable, otherwise string) string {
 		if dir := m.Env(variable); dir != "" {
@@ -93,7 +93,7 @@ func (m Machine) File(name string) string {
 	return filepath.Join(folder, filepath.FromSlash(rest))
 }
 
-// Shown is a path with ~ for the home directory.
+// Shown returns a path with ~ for the home directory.
 func (m Machine) Shown(path string) string {
 	if rest, ok := strings.CutPrefix(path, m.Home+string(filepath.Separator)); ok {
 		return filepath.Join("~", rest)
@@ -101,7 +101,7 @@ func (m Machine) Shown(path string) string {
 	return path
 }
 
-// Look says of each place whether it is there and how much is in it.
+// Look sets for each place whether it exists, and the number and size of its files.
 func Look(places []Place) []Place {
 	places = slices.Clone(places)
 	for i := range places {
@@ -114,7 +114,7 @@ func Look(places []Place) []Place {
 			p.Files, p.Bytes = 1, info.Size()
 		default:
 			p.Status = Read
-			_ = filepath.WalkDir(p.Path, func(path string, d fs.DirEntry, err error) error { // what cannot be listed is not read either
+			_ = filepath.WalkDir(p.Path, func(path string, d fs.DirEntry, err error) error { // skip folders that cannot be listed
 				if err != nil || d.IsDir() || filepath.Ext(path) != p.ending {
 					return nil
 				}

@@ -15,7 +15,7 @@ import (
 	"waymark/suggest/evaluate"
 )
 
-// Report is one page on the sessions of this machine. Lists are cut to their most important rows.
+// Report is a one-page summary of the sessions of this machine. Lists are cut to their most important rows.
 type Report struct {
 	Searched []Place   `json:"searched"`
 	From     time.Time `json:"from,omitzero"`
@@ -26,25 +26,25 @@ type Report struct {
 	Sections []Section `json:"sections"`
 
 	Lines   int             `json:"lines"`
-	Skipped int             `json:"skipped_lines"` // of these, of a kind that is not known
+	Skipped int             `json:"skipped_lines"` // lines among these of an unknown kind
 	Dropped int             `json:"dropped"`       // lines and tasks that could not be used
-	Damaged []ingest.Reason `json:"damaged"`       // of what was dropped the first maxDamaged, with the file
+	Damaged []ingest.Reason `json:"damaged"`       // the first maxDamaged of the dropped ones, with the file
 }
 
 // Section is a table, sentences, or both.
 type Section struct {
 	Title   string   `json:"title"`
 	Columns []string `json:"columns,omitempty"`
-	Rows    [][]any  `json:"rows,omitempty"` // texts, counts, shares of 1, milliseconds; null is not known
+	Rows    [][]any  `json:"rows,omitempty"` // texts, counts, fractions, milliseconds; null is unknown
 	Notes   []string `json:"notes,omitempty"`
 }
 
-// share of 1.
+// share is a fraction between 0 and 1.
 type share float64
 
 func (s share) String() string { return fmt.Sprintf("%.1f %%", 100*float64(s)) }
 
-// millis is a duration.
+// millis is a duration in milliseconds.
 type millis int64
 
 func (m millis) String() string {
@@ -54,7 +54,7 @@ func (m millis) String() string {
 	return fmt.Sprintf("%d ms", int64(m))
 }
 
-// top sorts rows, most calls first and then by name, and keeps as many as a page shows.
+// top sorts rows by calls, descending, then by name, and keeps the first mostShown.
 func top(rows [][]any) [][]any {
 	slices.SortFunc(rows, func(a, b []any) int {
 		return cmp.Or(b[1].(int)-a[1].(int), strings.Compare(a[0].(string), b[0].(string)))
@@ -62,7 +62,7 @@ func top(rows [][]any) [][]any {
 	return rows[:min(len(rows), mostShown)]
 }
 
-// used are the sums over tools: by server, by tool, and of the failures by kind.
+// used returns the totals over tools: by server, by tool, and the failures by kind.
 func (c *collection) used() []Section {
 	table := func(title string, all map[string]*counts) Section {
 		s := Section{Title: title, Columns: []string{"name", "calls", "failed", "p50", "p95"}}
@@ -96,10 +96,10 @@ func (c *collection) used() []Section {
 	return slices.DeleteFunc(all, func(s Section) bool { return len(s.Rows) == 0 })
 }
 
-// leastNamed is how many calls a share is said of at least.
+// leastNamed is the minimum number of calls for which a share is reported.
 const leastNamed = 30
 
-// next asks a model of the tasks before for the calls of the newest fifth.
+// next evaluates a model of the earlier tasks on the calls of the newest fifth.
 func (c *collection) next(ctx context.Context) (Section, error) {
 	s := Section{Title: "Next calls", Notes: []string{"How many Waymark would have named: too few calls for a share."}}
 	if len(c.newest) < 5 {
@@ -109,7 +109,7 @@ func (c *collection) next(ctx context.Context) (Section, error) {
 	if err != nil {
 		return s, err
 	}
-	for i := range examples { // asked for the next call alone
+	for i := range examples { // predict the next call without the intent
 		if examples[i].Split == evaluate.Test {
 			examples[i].Episode.Intent = ""
 		}
@@ -138,7 +138,7 @@ func (c *collection) next(ctx context.Context) (Section, error) {
 	return s, nil
 }
 
-// Text is the report as a head and sections for a terminal.
+// Text returns the report for a terminal as a headline and sections.
 func (r *Report) Text() (head string, sections []Section) {
 	head = "No tool calls were found."
 	if r.Calls > 0 {

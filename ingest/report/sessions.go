@@ -1,10 +1,10 @@
-// Package report reviews the sessions that hosts left on this machine: which tools they call, what fails, and how many of
-// the latest calls a model of the earlier ones would have named.
+// Package report summarises the sessions that hosts left on this machine: which tools they call, which calls fail, and
+// how many of the latest calls a model of the earlier ones would have predicted.
 //
 //	Machine.Places ──▶ Look ──▶ Make (a stream of episodes, bounded memory) ──▶ Report
 //
-// Nothing is stored and nothing leaves the process. Of a call only the tool, its outcome and its duration are looked at;
-// requests, values and texts of errors never reach a report.
+// Nothing is stored and no data leaves the process. Of a call only the tool, its outcome and its duration are used;
+// requests, values and error texts never appear in a report.
 package report
 
 import (
@@ -22,16 +22,16 @@ import (
 	"waymark/ingest"
 )
 
-// Limits of memory.
+// Limits that bound the memory and the size of a report.
 const (
-	mostTools    = 20_000 // with counts of their own
-	mostEpisodes = 5_000  // the newest, which the last question learns quickly from
+	mostTools    = 20_000 // tools, and servers, that are counted separately
+	mostEpisodes = 5_000  // newest episodes; bounds the training time in next
 	mostShown    = 15     // rows of each list
-	maxDamaged   = 100    // reasons why something could not be used
+	maxDamaged   = 100    // reasons why an item could not be used
 )
 
-// Memory is the limit for the collector within which a report is made: what is live stays well below it, and with the
-// program a gigabyte of sessions takes less than 500 MB.
+// Memory is the limit for the garbage collector while a report is made: live data stays well below it, and the whole
+// program needs less than 500 MB for a gigabyte of sessions.
 const Memory = 380 << 20
 
 // collection holds the sessions read so far.
@@ -42,14 +42,14 @@ type collection struct {
 	newest         []episodic.Episode
 }
 
-// counts of one tool or server.
+// counts are the counts of one tool or server.
 type counts struct {
 	calls, failures int
 	kinds           map[string]int
 	durations       map[int64]int
 }
 
-// Make reads the places and sums up what is in them. It reports what it does and how many calls it has read.
+// Make reads the places and summarises their contents. progress receives the current activity and the calls read.
 func Make(ctx context.Context, places []Place, now time.Time, progress func(what string, calls int)) (*Report, error) {
 	c, seen := newCollection(places), ingest.Seen{}
 	for i := range places {
@@ -61,7 +61,7 @@ func Make(ctx context.Context, places []Place, now time.Time, progress func(what
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			if err != nil { // of one place: the others still count
+			if err != nil { // continue with the other places
 				p.Status = NotRead + "the files cannot be read"
 				break
 			}
@@ -100,7 +100,7 @@ func (c *collection) item(host string, it ingest.Item) {
 	case it.Dropped != "":
 		if c.Dropped++; c.Dropped <= maxDamaged {
 			reason := it.Dropped
-			if strings.HasPrefix(reason, "/") { // a place in the JSON, whose names may be anybody's
+			if strings.HasPrefix(reason, "/") { // a JSON pointer: its names may come from user data
 				reason = reason[strings.LastIndex(reason, ": ")+1:]
 			}
 			c.Damaged = append(c.Damaged, ingest.Reason{File: it.File, Line: it.Line, Reason: strings.TrimSpace(reason)})
@@ -135,7 +135,7 @@ func (c *collection) episode(host string, e *episodic.Episode) {
 	}
 }
 
-// cut keeps the newest episodes.
+// cut keeps the newest mostEpisodes episodes.
 func (c *collection) cut() {
 	slices.SortStableFunc(c.newest, func(a, b episodic.Episode) int {
 		return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.ID, b.ID))
@@ -162,13 +162,13 @@ func count(all map[string]*counts, name string, s *episodic.Step) {
 	}
 }
 
-// rounded is a duration with five significant bits, so that as many are counted as a page needs.
+// rounded rounds a duration to five significant bits, which bounds the number of distinct durations.
 func rounded(ms int64) int64 {
 	shift := max(0, bits.Len64(uint64(ms))-5)
 	return ms>>shift<<shift | 1<<shift>>1
 }
 
-// quantile of durations, nil where none is known.
+// quantile returns a quantile of the durations, nil if none is known.
 func (t *counts) quantile(q float64) any {
 	timed := 0
 	for _, n := range t.durations {
