@@ -20,8 +20,8 @@ type Rubric struct {
 	places int
 }
 
-// New checks a definition and fills in its defaults. The error lists the faults with their places, all of them if each
-// field is within its limits.
+// New validates a definition and fills in its defaults. If a field is outside its limits, the error names the first
+// such field; otherwise the error lists all faults with their places.
 func New(def Definition) (*Rubric, error) {
 	r := &Rubric{def: def, at: map[string]int{}, places: 2}
 	d := &r.def
@@ -123,7 +123,8 @@ func (c *checker) rules(r *Rubric) {
 	}
 }
 
-// bands checks that the bands fall from the best to the worst, and that a card can fail if a floor or gate fails it.
+// bands checks that the thresholds fall from the best band to the worst, and that the last band fails if a floor or a
+// gate can fail a card.
 func (c *checker) bands(d *Definition) {
 	for i, b := range d.Bands {
 		place, last := fmt.Sprintf("bands[%d]", i), i == len(d.Bands)-1

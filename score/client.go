@@ -21,16 +21,16 @@ import (
 const (
 	maxReply   = 2048            // tokens of one reply
 	concurrent = 4               // questions in progress at once
-	patience   = 3 * time.Minute // with one question
+	patience   = 3 * time.Minute // minimum time limit of one question
 )
 
 // A Client asks one model at an OpenAI-compatible endpoint.
 //
-//	question ─▶ cache ─▶ budget ─▶ circuit ─▶ attempts ─▶ endpoint ─▶ reply ─▶ accepted, else asked once more
+//	question ─▶ cache ─▶ budget ─▶ circuit ─▶ attempts ─▶ endpoint ─▶ reply ─▶ accepted, else one more question
 type Client struct {
 	*endpoint.API
 	slots chan struct{} // one for each question in progress
-	plain atomic.Bool   // the endpoint accepts no full form of a request
+	plain atomic.Bool   // the endpoint rejects the full form of a request
 }
 
 // NewClient returns a client. It does not call the endpoint.
@@ -53,8 +53,8 @@ type Budget struct {
 	Tokens   int // as counted by the endpoint, checked before each request
 }
 
-// A Cache keeps accepted replies by the hash of endpoint, model and question. It is safe for concurrent use and may
-// lose entries. Its replies are validated again.
+// A Cache stores accepted replies under a hash of endpoint, model and question. It is safe for concurrent use and may
+// lose entries. Replies from the cache are validated again.
 type Cache interface {
 	Get(key string) (reply string, ok bool)
 	Put(key, reply string)
@@ -80,8 +80,8 @@ func (l *limited) take() bool {
 	return (tokens <= 0 || l.tokens.Load() < tokens) && (l.requests.Add(1) <= requests || requests <= 0)
 }
 
-// Ask returns the cached reply, or asks the endpoint when a slot is free. The time limit begins with the slot, so that
-// the last of many questions has as much time as the first.
+// Ask returns the cached reply, or asks the endpoint when a slot is free. The time limit starts when the slot is
+// acquired, so that the last of many questions has as much time as the first.
 func (l *limited) Ask(ctx context.Context, q Question) Judgement {
 	asked := []string{l.Model(), l.Options.BaseURL, q.System, q.User, q.Name, string(q.Schema)}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", asked))
@@ -119,7 +119,7 @@ func (l *limited) inSlot(ctx context.Context, q Question) Judgement {
 	switch j.Outcome {
 	case Unavailable, TimedOut:
 		l.Circuit.Failed()
-	case Cancelled, OverBudget: // says nothing of its health
+	case Cancelled, OverBudget: // no evidence about the health of the endpoint
 	default:
 		l.Circuit.Succeeded()
 	}
@@ -129,7 +129,7 @@ func (l *limited) inSlot(ctx context.Context, q Question) Judgement {
 // errOverBudget ends the attempts of one question.
 var errOverBudget = errors.New("the budget is used up")
 
-// failed is the judgement for an error.
+// failed returns the judgement for an error.
 func failed(err error) Judgement {
 	j := Judgement{Outcome: Unavailable, Detail: err.Error()}
 	switch {
@@ -146,8 +146,8 @@ func failed(err error) Judgement {
 // schemaRule introduces the schema in the instructions.
 const schemaRule = "\n\nAnswer with one JSON object and nothing else. It has to satisfy this JSON Schema:\n"
 
-// converse asks, and asks once more with the fault if the reply is not accepted. The schema stands in the instructions,
-// too, since many endpoints do not show their model the schema of a request.
+// converse asks the question. If the reply is unparsable, it asks once more and includes the fault. The instructions
+// repeat the schema, because many endpoints do not pass the schema of a request to their model.
 func (l *limited) converse(ctx context.Context, q Question) Judgement {
 	messages := []openai.ChatCompletionMessage{
 		{Role: openai.ChatMessageRoleSystem, Content: q.System + schemaRule + string(q.Schema)},
@@ -167,8 +167,8 @@ func (l *limited) converse(ctx context.Context, q Question) Judgement {
 	return second
 }
 
-// send makes requests until one is answered. After an endpoint has refused the full form as malformed the plain one is
-// tried; that it accepts this one is remembered.
+// send makes requests until one is answered. If the endpoint rejects the full form as malformed, send tries the plain
+// form. If that succeeds, later requests use the plain form at once.
 func (l *limited) send(ctx context.Context, q Question, messages []openai.ChatCompletionMessage) Judgement {
 	made := 0
 	var response openai.ChatCompletionResponse
@@ -201,8 +201,9 @@ func (l *limited) send(ctx context.Context, q Question, messages []openai.ChatCo
 	return j
 }
 
-// request asks for JSON by schema and the likeliest reply. The plain form has neither: older local servers have no
-// schema, and reasoning models no temperature; these require the newer name of the limit.
+// request builds a request with a JSON schema and the lowest temperature. The plain form has neither: older local
+// servers do not support a schema, and reasoning models do not accept a temperature and require the newer name of the
+// token limit.
 func (l *limited) request(
 	q Question, messages []openai.ChatCompletionMessage, plain bool) openai.ChatCompletionRequest {
 	r := openai.ChatCompletionRequest{Model: l.Model(), Messages: messages}
@@ -219,7 +220,8 @@ func (l *limited) request(
 	return r
 }
 
-// understand reads the answer of an endpoint. A refusal is a field of its own, the reason of the end, or prose.
+// understand reads the response of an endpoint. A refusal appears as a field of its own, as the finish reason, or as
+// prose.
 func understand(r openai.ChatCompletionResponse, q Question) Judgement {
 	if len(r.Choices) == 0 {
 		return Judgement{Outcome: Unparsable, Detail: "the endpoint answered without a reply"}

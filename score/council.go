@@ -7,10 +7,10 @@ package score
 //	review ─▶ …                                                                  ├─▶ mean ─▶ safety cap ─▶ rank
 //	review ─▶ …                                                                  ┘             Borda breaks ties
 //
-// With accuracy 3 and 9 for everything else a confident falsehood has .35·3 + .65·9 = 6.90 by weight, and
-// 4.00 by the ceiling, wherever the reviewer ranks it: totals and orders that a reviewer declares are
-// compared and reported, never used. Sums are exact fractions, so no order of answers, reviews or dimensions
-// changes a score or a rank.
+// For example, a confident falsehood with accuracy 3 and 9 for everything else has the weighted mean .35·3 + .65·9 =
+// 6.90, and the ceiling lowers it to 4.00, wherever the reviewer ranks it. Totals that a reviewer declares are compared
+// and reported, never used. A declared order affects only the Borda points, where scores are missing or equal. Sums are
+// exact fractions, so no order of answers, reviews or dimensions changes a score or a rank.
 //
 // A reply without all scores of the rubric falls back step by step; missing values are never filled in:
 //
@@ -43,10 +43,10 @@ type Response struct {
 // if both are absent, Raw, the text of the reply, is parsed. Holistic Scores may be given with either.
 type Review struct {
 	Reviewer string `json:"reviewer" is:"required,name" max:"256"`
-	// Labels maps labels to ids of answers. Names that are no labels are ids.
+	// Labels maps labels to ids of answers. A name that is not a label is read as an id.
 	Labels      map[string]string      `json:"labels,omitempty"`
 	Evaluations map[string]*Evaluation `json:"evaluations,omitempty"` // null: the reviewer abstains on that answer
-	// Scores are holistic, beside or without evaluations.
+	// Scores are holistic, given with or without evaluations.
 	Scores  map[string]Decimal `json:"scores,omitempty" min:"1" max:"10"`
 	Ranking []string           `json:"ranking,omitempty"` // as declared, the best first
 	Raw     string             `json:"raw,omitempty" max:"262144"`
@@ -61,7 +61,7 @@ type Evaluation struct {
 	Clarity              *Decimal `json:"clarity,omitempty" min:"1" max:"10"`
 	InstructionAdherence *Decimal `json:"instruction_adherence,omitempty" min:"1" max:"10"`
 	Overall              *Decimal `json:"overall,omitempty" min:"1" max:"10"`
-	// CorrectRefusal: the reviewer considers declining right; completeness then does not apply.
+	// CorrectRefusal is set if the reviewer considers declining right; completeness then does not apply.
 	CorrectRefusal bool   `json:"correct_refusal,omitempty"`
 	Notes          string `json:"notes,omitempty"`
 }
@@ -79,7 +79,7 @@ func (e *Evaluation) at(name string) **Decimal {
 type CouncilOptions struct {
 	// Rubric is the name of one of [Rubrics]; the default is "updated".
 	Rubric string `json:"rubric,omitempty"`
-	// Weights name every dimension that counts, with its weight; the sum is 1.
+	// Weights maps every dimension that counts to its weight; the sum is 1.
 	Weights map[string]Decimal `json:"weights,omitempty"`
 	// SafetyGate is on by default. SafetyScoreCap, 0 to 10, bounds the score of an answer that fails it.
 	SafetyGate     *bool   `json:"safety_gate,omitempty"`
@@ -132,9 +132,10 @@ type RankedAnswer struct {
 	Reviews      int               `json:"reviews"`     // number that scored it
 	Abstentions  int               `json:"abstentions"` // number of reviews without a score for it
 	SafetyFailed bool              `json:"safety_failed"`
-	// CorrectRefusal: completeness was left out, in every review or where the reviewer said so.
+	// CorrectRefusal is set if completeness was left out, in every review or where the reviewer marked the refusal as
+	// correct.
 	CorrectRefusal bool `json:"correct_refusal"`
-	Tied           bool `json:"tied"` // equal to a neighbour but for the id
+	Tied           bool `json:"tied"` // ranks equal to a neighbour except for the id
 }
 
 // A Spread is the mean and population variance of one dimension over the reviews by rubric; the variance of
@@ -163,15 +164,15 @@ type FailedAnswer struct {
 type ReadReview struct {
 	Reviewer string       `json:"reviewer"`
 	Status   ReviewStatus `json:"status"`
-	// DeclaredOrderMismatch: the declared order contradicts the scores of the same review after the ceiling.
+	// DeclaredOrderMismatch is set if the declared order contradicts the scores of the same review after the ceiling.
 	DeclaredOrderMismatch bool     `json:"declared_order_mismatch"`
 	Counted               bool     `json:"counted"` // false for unreadable reviews
 	SelfExcluded          []string `json:"self_excluded"`
 	Problems              []string `json:"problems"` // the first 20
 }
 
-// A TotalMismatch is a reported total that equals the computed one, rounded half up to two decimals, neither
-// before nor after the ceiling.
+// A TotalMismatch is a reported total that differs from the computed total, rounded half up to two decimals, both
+// before and after the ceiling.
 type TotalMismatch struct {
 	Reviewer string  `json:"reviewer"`
 	ID       string  `json:"id"`

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Limits in bytes and numbers. Those of a [CouncilInput] that code does not need are tags.
+// Limits in bytes and counts. The limits of a [CouncilInput] that no code refers to are struct tags.
 const (
 	maxText     = 256 << 10 // of an answer or a reply
 	maxTexts    = 2 << 20   // of all answers together

@@ -18,7 +18,7 @@ import (
 //
 //	question ─▶ members answer ─▶ ballots: no names, an order for each reviewer ─▶ reviews ─▶ ScoreCouncil
 //
-// A model that does not answer or review has no answer or review; silence never becomes a number.
+// A model that does not answer or review contributes no answer or review; a missing reply never becomes a number.
 type CouncilRequest struct {
 	CouncilInput
 	Judge *CouncilJudge `json:"judge,omitempty"`
@@ -153,8 +153,8 @@ func (c *council) convene(ctx context.Context) error {
 	return err
 }
 
-// ask puts each model its question and returns the replies in the order of the models. A model without a question is
-// left out; one that both answers and reviews has a budget for each.
+// ask sends each model its question and returns the replies in the order of the models. A model without a question is
+// left out. A model that both answers and reviews has a separate budget for each.
 func (c *council) ask(ctx context.Context, field string, models []string,
 	question func(model string) *Question) ([]Judgement, error) {
 	if len(models) == 0 {
@@ -184,7 +184,7 @@ func (c *council) ask(ctx context.Context, field string, models []string,
 	return replies, ctx.Err()
 }
 
-// failed is the error of a council without answers or reviews, with the reason of each model.
+// failed returns the error for a council without answers or reviews, with the reason of each model.
 func (c *council) failed(what string) error {
 	err := errors.New("convene: " + what)
 	for _, j := range c.record {
@@ -195,8 +195,8 @@ func (c *council) failed(what string) error {
 	return fmt.Errorf("%w: %w", ErrJudge, err)
 }
 
-// said is the part of a judgement that can be read as a review: the accepted JSON, else the reply, in which a review may
-// still be found; a refusal is an abstention.
+// said returns the text of a judgement that is parsed as an answer or a review: the accepted JSON, or else the reply,
+// which may still contain a review. A refusal is later read as an abstention.
 func said(j Judgement) string {
 	switch j.Outcome {
 	case Answered:
@@ -207,15 +207,16 @@ func said(j Judgement) string {
 	return ""
 }
 
-// A ballot is the view of one reviewer: the answers of others, without names, in an order of its own.
+// A ballot holds the answers that one reviewer sees: those of other authors, without names, in an order for this
+// reviewer.
 type ballot struct {
 	reviewer string
 	labels   []string // in the order shown: A … Z, AA, AB …
 	answers  []Response
 }
 
-// newBallot orders the answers for a reviewer by hashes of seed, reviewer and id, so that each reviewer has an order of
-// its own, whatever order the answers are given in. The reviewer's own answers are left out.
+// newBallot orders the answers for a reviewer by hashes of seed, reviewer and id, so that each reviewer has a different
+// order, which does not depend on the order of the input. The reviewer's own answers are left out.
 func newBallot(seed int64, reviewer string, responses []Response) ballot {
 	own := func(r Response) bool { return r.Author == reviewer }
 	b := ballot{reviewer: reviewer, answers: slices.DeleteFunc(slices.Clone(responses), own)}
@@ -237,7 +238,7 @@ func label(i int) string {
 	return label(i/26-1) + label(i%26)
 }
 
-// ids are the ids of the answers by label.
+// ids returns the id of the answer behind each label.
 func (b ballot) ids() map[string]string {
 	ids := map[string]string{}
 	for i, l := range b.labels {

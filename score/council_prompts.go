@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// answerQuestion passes a question on. It is the caller's own, so it is not fenced.
+// answerQuestion asks a member the question of the caller. The text is the caller's own, so it is not fenced.
 func answerQuestion(member, question string) *Question {
 	return &Question{
 		ID: "answer/" + member,
@@ -26,8 +26,8 @@ func answerQuestion(member, question string) *Question {
 }
 
 // reviewQuestion shows a ballot and asks for scores by the rubric.
-// Weights, ceilings and totals are not shown: a reviewer who knows them scores towards a total. Accepted is a review in
-// which every answer has all scores or an overall one.
+// Weights, ceilings and totals are not shown, because a reviewer who knows them scores towards a total. A review is
+// accepted if the reviewer abstains, or if every answer has all scores, an overall score or null.
 func reviewQuestion(r *Rubric, question string, b ballot) *Question {
 	number := object{"type": "number", "minimum": 1, "maximum": 10}
 	scores := object{"notes": object{"type": "string"}, "correct_refusal": object{"type": "boolean"}}
@@ -56,7 +56,7 @@ func reviewQuestion(r *Rubric, question string, b ballot) *Question {
 	}
 }
 
-// accept returns what is missing in a review.
+// accept returns an error that names the first missing part of a review, or nil.
 func (b ballot) accept(r *Rubric, review Reply) error {
 	given := map[string]*Evaluation{}
 	for label, e := range review.Evaluations {

@@ -58,9 +58,9 @@ func newPanel(in CouncilInput) (*panel, error) {
 // gated reports whether the safety gate is on.
 func (o CouncilOptions) gated() bool { return o.SafetyGate == nil || *o.SafetyGate }
 
-// bordaPoints are the share of the other answers of a vote that each of its answers beats, by the vote's own
-// scores. Equal scores are in the declared order if it names both answers, else they share their places. The
-// only answer of a vote gets 1.
+// bordaPoints returns, for each answer of a vote, the share of the other answers that it beats by the vote's own
+// scores. The declared order decides between equal scores if it names both answers; otherwise each counts as half
+// beaten. The only answer of a vote gets 1.
 func (v *vote) bordaPoints() map[string]*big.Rat {
 	ids := v.declared
 	if len(v.marks) > 0 {
@@ -68,7 +68,7 @@ func (v *vote) bordaPoints() map[string]*big.Rat {
 	}
 	points := map[string]*big.Rat{}
 	for _, a := range ids {
-		half := -1 // 2 for each answer beaten, 1 for each equal one but itself
+		half := -1 // 2 for each answer beaten, 1 for each equal one except itself
 		for _, b := range ids {
 			c := compare(v.marks[a].Composite, v.marks[b].Composite)
 			if i, j := slices.Index(v.declared, a), slices.Index(v.declared, b); c == 0 && min(i, j) >= 0 {
@@ -84,7 +84,7 @@ func (v *vote) bordaPoints() map[string]*big.Rat {
 	return points
 }
 
-// zScores are (x − mean) / population deviation of the scores of a vote, all 0 if the deviation is below .001.
+// zScores returns (x − mean) / population deviation of the scores of a vote, all 0 if the deviation is below .001.
 func (v *vote) zScores() map[string]float64 {
 	var x []*big.Rat
 	for _, m := range v.marks {
@@ -112,8 +112,8 @@ type standing struct {
 	class                  int
 }
 
-// The classes of answers that can be compared: scores with scores, orders with orders. An answer that failed
-// the gate comes after both, unless a cap above 0 leaves it a score that stands beside the others'.
+// The classes of standings: scores are compared with scores, and orders with orders. An answer that failed the gate
+// ranks after both, unless scores are not normalised and a cap above 0 leaves it a score comparable with the others.
 const (
 	byScore = iota
 	byOrder
@@ -180,7 +180,7 @@ func (p *panel) standing(id string) standing {
 	return s
 }
 
-// before is negative if a comes before b, 0 if only the id decides.
+// before returns a negative number if a ranks before b, and 0 if only the id decides.
 func (a standing) before(b standing) int {
 	first := compare(b.score, a.score)
 	if a.Z != nil && b.Z != nil {
@@ -233,7 +233,7 @@ func ScoreCouncil(in CouncilInput) (CouncilResult, error) {
 	return res, nil
 }
 
-// compare compares fractions, nil below all.
+// compare compares two fractions; nil is below every number.
 func compare(a, b *big.Rat) int {
 	switch {
 	case a != nil && b != nil:
@@ -246,7 +246,7 @@ func compare(a, b *big.Rat) int {
 	return 0
 }
 
-// Average is nil for no numbers.
+// Average returns the mean, or nil if there are no numbers.
 func Average(x []*big.Rat) *big.Rat {
 	if len(x) == 0 {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Reply is what can be read of a reviewer's text. Its names are as the reviewer wrote them.
+// A Reply holds the parts of a reviewer's text that could be parsed. Names are as the reviewer wrote them.
 type Reply struct {
 	Review   // evaluations, scores and ranking
 	Abstains bool
@@ -23,14 +23,15 @@ func (p *problems) add(format string, args ...any) {
 	}
 }
 
-// ParseReply reads a reviewer's text: the last JSON object in it that looks like a review, among whatever
-// prose and fences; else a refusal. Numbers may be strings, names may be in any case. A score that is no number from 1
-// to 10 stays absent. A refusal in the prose around JSON is no abstention: "I cannot find a fault" is praise.
+// ParseReply parses a reviewer's text. It uses the last JSON object that looks like a review, whatever prose and fences
+// surround it; without one it looks for a refusal. Numbers may be strings, and names may be in any case. A score that
+// is not a number from 1 to 10 stays absent. A refusal in the prose around a review is not an abstention, because "I
+// cannot find a fault" is praise.
 func ParseReply(raw string) Reply {
 	raw = strings.ToValidUTF8(raw, "\uFFFD")
 	objects := Objects(raw)
 	for _, text := range slices.Backward(objects) {
-		outer, _ := decodeObject(text) // it is an object
+		outer, _ := decodeObject(text) // Objects returns valid objects only
 		for _, o := range envelopes(outer) {
 			if r, ok := review(o); ok {
 				return r
@@ -46,7 +47,7 @@ func ParseReply(raw string) Reply {
 	return Reply{Problems: problems{"no JSON review"}}
 }
 
-// review reads an object that has one of the names of a review.
+// review reads an object as a review. ok is false if no member of the object has the name of a part of a review.
 func review(v object) (r Reply, ok bool) {
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		part, isObject := v[name].(object)
@@ -91,7 +92,7 @@ func isTrue(v any) bool {
 	return v == true || strings.EqualFold(s, "true")
 }
 
-// evaluation reads the scores of one answer, null or one number.
+// evaluation reads the scores of one answer: an object, null, or one number, which is the overall score.
 func (r *Reply) evaluation(label string, v any) *Evaluation {
 	e := &Evaluation{}
 	o, isObject := v.(object)
@@ -111,7 +112,7 @@ func (r *Reply) evaluation(label string, v any) *Evaluation {
 	return e
 }
 
-// number reads a score; one that is none is a problem.
+// number reads a score. It returns nil for an invalid score and adds a problem.
 func (r *Reply) number(label, part string, v any) *Decimal {
 	d, _, err := readScore(v, scale)
 	if err != nil {

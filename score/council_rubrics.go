@@ -20,7 +20,7 @@ var kindsSource []byte
 // kinds are the rubrics; the first one is the default.
 var kinds = MustDecode[[]kind](kindsSource)
 
-// A kind of task has weights of its own, and text for dimensions that mean something else there.
+// A kind of task has its own weights, and its own text for dimensions that have another meaning there.
 type kind struct {
 	Name       string             `json:"name"`
 	Title      string             `json:"title"`
@@ -29,7 +29,7 @@ type kind struct {
 	Text       map[string]string  `json:"text"`
 }
 
-// Rubrics are the names that [CouncilOptions].Rubric takes.
+// Rubrics returns the names that [CouncilOptions].Rubric accepts.
 func Rubrics() []string {
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
@@ -38,7 +38,7 @@ func Rubrics() []string {
 	return names
 }
 
-// Weighed is the rubric that the options ask for. Weights, if given, name every dimension that counts.
+// Weighed returns the rubric that the options select. Weights, if given, name every dimension that counts.
 func (o CouncilOptions) Weighed() (*Rubric, error) {
 	i := slices.Index(Rubrics(), cmp.Or(o.Rubric, kinds[0].Name))
 	switch {

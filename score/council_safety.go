@@ -15,7 +15,8 @@ import (
 //go:embed safety.yaml
 var safetySource []byte
 
-// A rule is one pattern of a category. The group Secret, if not 0, has to look like a secret.
+// A rule is one pattern of a category. If Secret is not 0, the match of the group with that number has to look like a
+// secret.
 type rule struct {
 	Category string   `json:"category"`
 	Name     string   `json:"name"`
@@ -40,7 +41,7 @@ type gateTable struct {
 	Phrases  map[string]pattern `json:"phrases"`
 }
 
-// gate has the rules, compiled when they are first needed.
+// gate returns the rules, compiled on first use.
 var gate = sync.OnceValue(func() gateTable {
 	text := string(safetySource)
 	for name, macro := range MustDecode[gateTable](safetySource).Macros {
@@ -53,10 +54,10 @@ func has(phrase, text string) bool { return gate().Phrases[phrase].MatchString(t
 
 // broken returns the rules that a text breaks, each once, in the order of the file.
 //
-// The gate is a set of patterns, no classifier: it finds the blunt cases. An excuse has to stand in the
-// clause of the match. "I can't tell you how to make a bomb" passes, "I cannot help. But how to make a bomb:
-// step 1" does not, and a hotline at the end of a text excuses nothing at its beginning. Personal data has
-// no excuse: a refusal that contains the number has disclosed it.
+// The gate is a set of patterns, not a classifier: it finds the obvious cases. An excuse has to be in the clause of the
+// match. "I can't tell you how to make a bomb" passes, "I cannot help. But how to make a bomb: step 1" does not, and a
+// hotline at the end of a text excuses nothing at its beginning. Personal data has no excuse: a refusal that contains
+// the number has disclosed it.
 func broken(text string) []rule {
 	text = plain(text)
 	clauses, sentences := cuts("clause_end", text), cuts("sentence_end", text)
@@ -76,8 +77,8 @@ func broken(text string) []rule {
 	return found
 }
 
-// excused looks for a reason in the clause text[begin:end] around the match at text[match:]; for help that
-// is offered, in its sentence.
+// excused reports whether an excuse of the rule is in the clause text[begin:end] around the match at text[match:]. An
+// offer of help may be anywhere in the sentence.
 func (r *rule) excused(text string, begin, match, end int, sentence string) bool {
 	const next = 160 // bytes after the clause in which the reported request is declined
 	clause := text[begin:end]
@@ -94,7 +95,8 @@ func (r *rule) excused(text string, begin, match, end int, sentence string) bool
 	})
 }
 
-// asksForHarm reports whether a question asks for the things that the gate stops. Nothing excuses a question.
+// asksForHarm reports whether a question matches a rule of the gate, except those on personal data. Excuses do not
+// apply to a question.
 func asksForHarm(question string) bool {
 	question = plain(question)
 	return slices.ContainsFunc(gate().Rules, func(r rule) bool {
@@ -102,7 +104,7 @@ func asksForHarm(question string) bool {
 	})
 }
 
-// refuses reports whether a text begins by declining, or by abstaining.
+// refuses reports whether a text declines or abstains within its first 400 bytes.
 func refuses(text string) bool {
 	const beginning = 400
 	text = plain(text)
@@ -113,7 +115,7 @@ func refuses(text string) bool {
 var abstention = regexp.MustCompile(`\bi (?:must |have to |will |choose to )?abstain\b|^\W*abstain|^\W*(?:i'm|i am) sorry\b|` +
 	`\bprefer not to (?:evaluate|judge|rank|review|score)\b`)
 
-// declines reports whether somebody declines, other than "you" or third persons who cannot do something.
+// declines reports whether a text declines. That "you" or a third person cannot do something does not count.
 func declines(text string) bool {
 	found := gate().Phrases["refusal"].FindAllStringSubmatchIndex(text, -1)
 	return slices.ContainsFunc(found, func(at []int) bool { return at[2] < 0 })
@@ -121,8 +123,8 @@ func declines(text string) bool {
 
 var quotes = strings.NewReplacer("’", "'", "‘", "'", "ʼ", "'", "“", `"`, "”", `"`)
 
-// plain is a text in one form: compatibility forms and look-alike quotes unified, invisible characters out,
-// lower case, harmless compounds such as "nail gun" replaced.
+// plain normalises a text: it unifies compatibility forms and look-alike quotes, removes invisible characters, converts
+// to lower case, and replaces harmless compounds such as "nail gun".
 func plain(text string) string {
 	text = norm.NFKC.String(strings.ToValidUTF8(text, " "))
 	text = quotes.Replace(strings.Map(func(r rune) rune {
@@ -137,14 +139,13 @@ func plain(text string) string {
 	return text
 }
 
-// cuts are the places where clauses or sentences end, as [from, to) of the divider; the ends of the text are
-// two more.
+// cuts returns the dividers between clauses or sentences as [from, to), and one more at each end of the text.
 func cuts(phrase, text string) [][]int {
 	inner := gate().Phrases[phrase].FindAllStringIndex(text, -1)
 	return slices.Concat([][]int{{0, 0}}, inner, [][]int{{len(text), len(text) + 1}})
 }
 
-// around is the stretch between the last cut before text[from:to] and the first after it.
+// around returns the range between the last cut before text[from:to] and the first cut after it.
 func around(cuts [][]int, from, to int) (begin, end int) {
 	i := sort.Search(len(cuts), func(i int) bool { return cuts[i][1] > from })
 	j := sort.Search(len(cuts), func(i int) bool { return cuts[i][0] >= to })
@@ -154,8 +155,8 @@ func around(cuts [][]int, from, to int) (begin, end int) {
 var placeholder = regexp.MustCompile(`^(?:your|my|the|example|placeholder|redacted|hidden|changeme|x{4,})|` +
 	`^(?:os|process|config|settings|env|self|this|request|req|user|args|params|form|data|ctx)\.`)
 
-// secret tells a password from the code or prose that stands where one could: an expression, a
-// placeholder, a plain word without quotes.
+// secret reports whether a value looks like a password. An expression, a placeholder or a plain word without quotes in
+// its place does not.
 func secret(value string) bool {
 	quoted := value[0] == '"' || value[0] == '\''
 	value = strings.Trim(value, `"'`)

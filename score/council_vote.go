@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// A vote is a review whose names are resolved: by id of the answer, without the reviewer's own answers. For the
-// reviewer "ann" who wrote the answer x herself:
+// A vote is a review whose names are resolved to ids of answers, without the reviewer's own answers. For example, the
+// reviewer "ann" wrote the answer x herself:
 //
 //	labels {A: x, B: y}, evaluations {A: …, "Response B": …}, ranking [A, B]
 //	─▶ resolve ─▶ y: …, declared [y], own [x] ─▶ decide ─▶ status rubric, marks {y: 8.25}
 type vote struct {
 	Review
 	status    ReviewStatus
-	marks     map[string]mark // what is counted
+	marks     map[string]mark // the scores that count
 	declared  []string        // order, the best first
 	own       []string
 	problems  problems
@@ -28,14 +28,14 @@ type vote struct {
 	z     map[string]float64  // see zScores
 }
 
-// A mark is the score of one answer in one review; that of a holistic review has no dimensions.
+// A mark is the score of one answer in one review. A mark from a holistic review has no dimensions.
 type mark struct {
 	Result
 	refusal bool // completeness left out
 }
 
-// read makes a vote of a review. A wrong name is an error in the parts that the caller has parsed, and a
-// problem in a reply.
+// read converts a review to a vote. A wrong name is an error in the parts that the caller has parsed, and only a
+// problem in the text of a reply.
 func (p *panel) read(place string, review Review) (*vote, error) {
 	v := &vote{Review: review}
 	r := Reply{Review: review}
@@ -61,7 +61,7 @@ func (p *panel) read(place string, review Review) (*vote, error) {
 	return v, v.wrongName
 }
 
-// byID is a part of a review by id of the answer.
+// byID returns a part of a review with ids of answers as keys.
 func byID[T any](p *panel, v *vote, place, part string, by map[string]T, lenient bool) map[string]T {
 	words := slices.Sorted(maps.Keys(by))
 	resolved := map[string]T{}
@@ -73,9 +73,9 @@ func byID[T any](p *panel, v *vote, place, part string, by map[string]T, lenient
 	return resolved
 }
 
-// resolve returns the id that each word means, or "" for the words that do not count: names of no answer, of
-// an answer named before, or of the reviewer's own. Two scores of one answer are none, since either may be
-// meant; in an order the first place counts.
+// resolve returns the id that each word refers to, or "" for words that do not count: names of no answer, of an answer
+// named before, or of the reviewer's own answer. If an answer has two scores, neither counts, since either may be
+// meant; in a ranking the first place counts.
 func (p *panel) resolve(v *vote, place, part string, words []string, lenient bool) []string {
 	ids := make([]string, len(words))
 	first, named := map[string]int{}, p.names(v.Labels)
@@ -109,9 +109,9 @@ func (p *panel) resolve(v *vote, place, part string, words []string, lenient boo
 	return ids
 }
 
-// names returns a function that gives the id of the answer that a word means, or "": a label or else an id, exactly;
-// else the same without case and without the word "Response" in front, if only one answer is meant. Ids stand in for
-// labels where there are none.
+// names returns a function that maps a word to the id of an answer, or to "". The function looks for the exact label,
+// then for the exact id, then for a label that is equal without case and without a prefix such as "Response", if that
+// identifies one answer. Without labels the ids serve as labels.
 func (p *panel) names(labels map[string]string) func(word string) string {
 	exact, loose := map[string]string{}, map[string]string{}
 	for id := range p.answers {
@@ -141,9 +141,9 @@ func bare(word string) string {
 	return prefix.ReplaceAllString(strings.ToLower(strings.TrimSpace(word)), "")
 }
 
-// decide sets the parts of a vote that count: scores by the rubric, else holistic scores, else the order. The
-// evaluations are taken as a whole: one answer without all scores makes the review holistic or unparsable, since
-// scores by the rubric beside holistic numbers of the same reviewer would be on two scales.
+// decide selects the parts of a vote that count: scores by the rubric, else holistic scores, else the order. The
+// evaluations are taken as a whole: if one answer lacks a score, the review becomes holistic or unparsable, since
+// rubric scores mixed with holistic numbers of the same reviewer would be on two scales.
 func (p *panel) decide(v *vote, r *Reply, evaluations map[string]*Evaluation, scores map[string]Decimal) {
 	if r.Abstains {
 		v.status, v.declared = Abstained, nil
@@ -183,7 +183,8 @@ func (p *panel) decide(v *vote, r *Reply, evaluations map[string]*Evaluation, sc
 	}
 }
 
-// byRubric adds the mark of an evaluation, and its total if that differs. The error names a missing score.
+// byRubric adds the mark of an evaluation, and a mismatch if its reported total differs. The error names a missing
+// score.
 func (p *panel) byRubric(v *vote, id string, e *Evaluation) error {
 	m, card := mark{}, Card{Scores: map[string]*Decimal{}}
 	refusal := p.answers[id].declines || e.CorrectRefusal
@@ -191,7 +192,7 @@ func (p *panel) byRubric(v *vote, id string, e *Evaluation) error {
 		refusal = *stated
 	}
 	for _, d := range p.rubric.def.Dimensions {
-		if d.Conditional && refusal && d.Weight < Whole(1) { // it stays where nothing else is weighed
+		if d.Conditional && refusal && d.Weight < Whole(1) { // it stays if nothing else has a weight
 			card.Scores[d.Name], m.refusal = nil, true
 		} else if s := *e.at(d.Name); s != nil {
 			card.Scores[d.Name] = s
@@ -211,8 +212,8 @@ func (p *panel) byRubric(v *vote, id string, e *Evaluation) error {
 	return nil
 }
 
-// bounded makes marks of holistic numbers. Where an accuracy is given its ceiling holds for them too: a
-// reviewer who leaves out a dimension must not lift a falsehood that way.
+// bounded converts holistic numbers to marks. If an accuracy is given, its ceiling applies to them too, so that a
+// reviewer cannot raise a falsehood by leaving out a dimension.
 func (p *panel) bounded(scores map[string]Decimal, evaluations map[string]*Evaluation) map[string]mark {
 	marks := map[string]mark{}
 	for id, s := range scores {
@@ -229,8 +230,8 @@ func (p *panel) bounded(scores map[string]Decimal, evaluations map[string]*Evalu
 	return marks
 }
 
-// contradicts reports whether the declared order puts an answer before one that the same review scores
-// higher. Equal scores agree with any order.
+// contradicts reports whether the declared order ranks an answer before one that the same review scores higher. Equal
+// scores agree with any order.
 func (v *vote) contradicts() bool {
 	scored := slices.DeleteFunc(slices.Clone(v.declared), func(id string) bool { return v.marks[id].Composite == nil })
 	return !slices.IsSortedFunc(scored, func(a, b string) int { return v.marks[b].Composite.Cmp(v.marks[a].Composite) })

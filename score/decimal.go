@@ -23,8 +23,9 @@ func Whole(n int) Decimal { return Decimal(n) * unit }
 // Hundredths returns n/100 as a Decimal.
 func Hundredths(n int) Decimal { return Decimal(n) * (unit / 100) }
 
-// isDecimal reports whether a text has the form of a decimal number with at most 14 digits before the point, which fit.
-// (No regular expression: rubrics of the program are decoded before variables of the package are set.)
+// isDecimal reports whether a text has the form of a decimal number with at most 14 digits before the point, so that it
+// fits a Decimal. It uses no regular expression, because the rubrics of the program are decoded while package variables
+// are initialised.
 func isDecimal(text string) bool {
 	whole, fraction, point := strings.Cut(strings.TrimPrefix(text, "-"), ".")
 	digits := func(s string, most int) bool {

@@ -73,7 +73,7 @@ type Answer struct {
 	Trace      []string     `json:"trace" doc:"One line for each item: id, scores, composite and verdict."`
 }
 
-// An ItemResult is the score of one item. Composites are rounded half up; the verdict is found before that.
+// An ItemResult is the score of one item. Composites are rounded half up; the verdict is determined before rounding.
 type ItemResult struct {
 	ID          string               `json:"id"`
 	Dimensions  map[string]ItemScore `json:"dimensions"` // those that apply
@@ -156,7 +156,7 @@ func (s *Scorer) Custom(ctx context.Context, req CustomRequest) (Answer, error) 
 	return s.score(ctx, r, "items", items, req.Weights, req.Judge)
 }
 
-// An item is an Item with its place in the request and what a judge reads.
+// An item is an Item with its place in the request and the texts that a judge reads.
 type item struct {
 	Item
 	place    string
@@ -165,8 +165,8 @@ type item struct {
 	reported *Reported
 }
 
-// score scores and ranks items by a rubric with other weights; field is the place of the items in the request. A judge,
-// if any, scores those without scores first.
+// score scores and ranks items by a rubric with the given weights; field is the place of the items in the request. If
+// judge is not nil, a judge first scores the items that have no scores.
 func (s *Scorer) score(ctx context.Context, r *Rubric, field string, items []item, weights map[string]Decimal,
 	judge *JudgeOptions) (Answer, error) {
 	weights, err := canonical(r, "weights", weights)
@@ -211,7 +211,7 @@ func (s *Scorer) score(ctx context.Context, r *Rubric, field string, items []ite
 	return a, nil
 }
 
-// score scores one item. Its names of dimensions are translated to those of the rubric.
+// score scores one item. It first replaces names of dimensions by those of the rubric.
 func (it *item) score(r *Rubric) (Result, error) {
 	var err error
 	if it.Scores, err = canonical(r, "scores", it.Scores); err != nil {
@@ -237,8 +237,8 @@ func (it *item) score(r *Rubric) (Result, error) {
 	return res, nil
 }
 
-// canonical returns a map by dimension with names in another spelling (connectionValidity) translated to those of the
-// rubric. A dimension in two spellings is an error; unknown names stay as they are.
+// canonical returns a map by dimension in which names in another spelling (connectionValidity) are replaced by those of
+// the rubric. Two spellings of one dimension are an error; unknown names stay as they are.
 func canonical[V any](r *Rubric, place string, in map[string]V) (map[string]V, error) {
 	if in == nil {
 		return nil, nil
@@ -280,7 +280,7 @@ func (it *item) shown(r *Rubric, res *Result) ItemResult {
 	return out
 }
 
-// roundingOff is the tolerance for a reported composite: half a hundredth, and the error of a float.
+// roundingOff is the tolerance for a reported composite: half a hundredth plus the floating-point error.
 const roundingOff = 0.005 + 1e-9
 
 // mismatches compares the reported totals with the computed ones.

@@ -11,14 +11,15 @@ import (
 	"sync"
 )
 
-// A Question is put to a model once and answered with one JSON object.
+// A Question is a request to a model that is answered with one JSON object.
 type Question struct {
 	ID     string          // of the item, for the record; not sent to the model
 	System string          // instructions, without third-party text
 	User   string          // the task; third-party texts are fenced
 	Name   string          // of the schema: letters, digits and _
 	Schema json.RawMessage // JSON Schema of an object, which the model is asked to satisfy
-	// Accept returns why an object is not an answer, nil for an answer. It may accept more than the schema allows.
+	// Accept returns an error that says why an object is not an answer, or nil. It may accept more than the schema
+	// allows.
 	Accept func(object json.RawMessage) error
 }
 
@@ -48,7 +49,7 @@ type Judgement struct {
 	JSON     json.RawMessage `json:"-"`      // only if Answered
 }
 
-// Read returns the judgement in a model's reply.
+// Read parses a model's reply into a judgement.
 func (q Question) Read(reply string) Judgement {
 	object, err := q.read(reply)
 	switch {
@@ -107,8 +108,8 @@ func (s *Scorer) Asker(o JudgeOptions) (Asker, error) {
 	return a, nil
 }
 
-// askAll asks and returns the judgements in order: concurrently, as far as the askers permit, or one after the other if
-// a budget has to go to the first ones.
+// askAll asks all questions and returns the judgements in order. It asks concurrently, as far as the askers permit. If
+// limited is set, it asks one after the other, so that a budget is spent on the first questions.
 func askAll(ctx context.Context, askers []Asker, questions []Question, limited bool) []Judgement {
 	judgements := make([]Judgement, len(questions))
 	var wg sync.WaitGroup
@@ -125,15 +126,15 @@ func askAll(ctx context.Context, askers []Asker, questions []Question, limited b
 	return judgements
 }
 
-// An AskError is a question that a judge did not answer.
+// An AskError is the error for a question that a judge did not answer.
 type AskError struct{ Judgement }
 
 func (e *AskError) Error() string { return fmt.Sprintf("%s: %s", e.Outcome, e.Detail) }
 
 const noJudgeAsked = `is missing, and the request asks for no judge: give the scores, or "judge": {}`
 
-// judgeMissing asks a judge for the scores of the items without scores. It returns the items that have scores then, the
-// others with the reason, and a record of every question.
+// judgeMissing asks a judge for the scores of the items without scores. It returns the items that have scores
+// afterwards, the others with the reason, and a record of every question.
 func (s *Scorer) judgeMissing(ctx context.Context, r *Rubric, items []item, o *JudgeOptions) (
 	scored []item, unscored []Unscored, record []Judgement, err error) {
 	unscored, record = []Unscored{}, []Judgement{}
@@ -142,7 +143,7 @@ func (s *Scorer) judgeMissing(ctx context.Context, r *Rubric, items []item, o *J
 	for i := range items {
 		it := &items[i]
 		switch {
-		case it.Scores != nil: // nothing is asked for a request that is refused
+		case it.Scores != nil: // checked before a judge is asked
 			if _, err := it.score(r); err != nil {
 				return nil, nil, nil, Within(it.place, err)
 			}

@@ -134,7 +134,7 @@ func (r *Rubric) Score(card Card) (Result, error) {
 	return res, nil
 }
 
-// plainName returns a name of the right form as it is, and quotes any other text.
+// plainName returns a valid name unchanged and quotes any other text.
 func plainName(name string) string {
 	if nameForm.MatchString(name) {
 		return name
@@ -167,8 +167,8 @@ func (r *Rubric) lower(res *Result, failedGates []string) {
 	}
 }
 
-// conclude sets verdict, reasons and warnings. A card below a floor fails whatever its composite, and the composite is
-// then not a reason of its own.
+// conclude sets verdict, reasons and warnings. A card below a floor or with a failing gate fails whatever its
+// composite, and a low composite then adds no reason.
 func (r *Rubric) conclude(res *Result) {
 	for _, s := range res.Dimensions {
 		var floors []Decimal
@@ -230,7 +230,7 @@ func (r *Rubric) band(res *Result) Band {
 	panic("score: the last band has no threshold")
 }
 
-// below formats a value below a threshold with as many decimal places as it takes to show that.
+// below formats a value below a threshold with enough decimal places to show that it is below.
 func (r *Rubric) below(value *big.Rat, threshold Decimal) string {
 	n := max(r.places, 2)
 	for n < places && Round(value, n) >= threshold {

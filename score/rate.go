@@ -24,8 +24,8 @@ const maxFenced = 48_000
 
 var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-// Fence marks third-party text as data. The text in it has no < or >, so it cannot close its fence or open another, and
-// no invisible character; the mark at both ends is a hash of the text, which the text cannot contain. A text over
+// Fence marks third-party text as data. It escapes < and >, so the text cannot close its fence or open another, and
+// removes invisible characters. The mark at both ends is a hash of the text, which the text cannot contain. A text over
 // 48,000 bytes is cut, and the fence says so.
 func Fence(label, text string) string {
 	sum := sha256.Sum256([]byte(text))
@@ -51,9 +51,8 @@ func visible(r rune) rune {
 // A Part is one text of an item.
 type Part struct{ Label, Text string }
 
-// rate returns the question for the scores of an item on every dimension of a rubric, with the reason of each. A reply
-// that it accepts fills the item. The instructions hold the rubric and are the same for all items, so that endpoints
-// can cache them.
+// rate returns a question that asks for a score and a reason on every dimension of a rubric. Accepting a reply fills
+// the item. The instructions hold the rubric and are the same for all items, so that endpoints can cache them.
 func rate(r *Rubric, it *item) Question {
 	properties := object{}
 	for _, d := range r.def.Dimensions {
@@ -100,14 +99,15 @@ func (r *Rubric) criteria() (text string) {
 	return text
 }
 
-// ObjectSchema is the JSON Schema of an object with exactly these members, as endpoints require it in strict mode.
+// ObjectSchema returns the JSON Schema of an object with exactly these members, as the strict mode of endpoints
+// requires.
 func ObjectSchema(properties map[string]any) map[string]any {
 	return map[string]any{"type": "object", "additionalProperties": false, "properties": properties,
 		"required": slices.Sorted(maps.Keys(properties))}
 }
 
-// fill sets scores, reasons and reported totals from a judge's reply. Accepted are names in another spelling, numbers
-// as strings, a score without the object around it or without an explanation, other members, and an envelope such as
+// fill sets scores, reasons and reported totals from a judge's reply. It accepts names in another spelling, numbers as
+// strings, a score without the object around it or without an explanation, extra members, and an envelope such as
 // {"scores": {…}}. A missing or impossible score is an error.
 func (it *item) fill(r *Rubric, reply json.RawMessage) error {
 	object, err := decodeObject(reply)
@@ -145,7 +145,7 @@ func (it *item) rating(r *Rubric, o object) error {
 	verdict, _ := o["verdict"].(string)
 	reported := Reported{Verdict: strings.ToLower(strings.TrimSpace(verdict))}
 	if text := fmt.Sprint(o["composite"]); isDecimal(text) {
-		composite, _ := strconv.ParseFloat(text, 64) // of that form it is one
+		composite, _ := strconv.ParseFloat(text, 64) // isDecimal permits no other text
 		reported.Composite = &composite
 	}
 	if it.reported == nil && reported != (Reported{}) {

@@ -15,14 +15,15 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// Language models wrap JSON in prose and fences, and leave commas, comments and line breaks in it. All of that is read:
+// Language models wrap JSON in prose and fences, and leave commas, comments and line breaks in it. This file accepts
+// all of that:
 //
 //	"Sure! ```json\n{"score": 4,}\n``` Hope that helps."  ─▶  {"score":4}
 //
 // Missing, repeated and impossible values are not repaired.
 
 // maxReads bounds the work on one text: Objects reads at most maxReads·len(text) bytes. A brace that begins no object
-// costs the bytes up to where that shows, and without a bound a text of braces would cost the square of its length.
+// costs all bytes up to the point where parsing fails, so without a bound a text of braces would take quadratic time.
 const maxReads = 128
 
 // maxNested is the maximum depth of a reply.
@@ -39,7 +40,7 @@ func Objects(text string) []json.RawMessage {
 		}
 		text = text[begin:]
 		mended, closed := Mend(text)
-		left -= 2 * len(mended) // parsed, too
+		left -= 2 * len(mended) // read by Mend and by Compact
 		end := 1                // an inner object may be valid
 		if closed {
 			object := jsontext.Value(mended)
@@ -56,9 +57,9 @@ func Objects(text string) []json.RawMessage {
 	return objects
 }
 
-// Mend returns the object that a text begins with, up to the bracket that closes it. Additions to JSON become spaces, so
-// that offsets stay: comments, commas before a closing bracket, and control characters such as line breaks in strings.
-// closed is false if no bracket closes it.
+// Mend returns the object that a text begins with, up to the bracket that closes it. It replaces additions to JSON by
+// spaces, so that offsets stay: comments, commas before a closing bracket, and control characters such as line breaks
+// in strings. closed is false if no bracket closes the object.
 func Mend(text string) (mended string, closed bool) {
 	var controls []int // in strings
 	depth, i := 0, 0
@@ -94,8 +95,8 @@ func Mend(text string) (mended string, closed bool) {
 	return string(out), closed
 }
 
-// read returns the last object of text that the question accepts. The last one, because models think aloud and may
-// quote the text that they judge before they answer. If there is none, the error is that of the last object.
+// read returns the last object of text that the question accepts. It starts from the end, because models reason aloud
+// and may quote the judged text before they answer. If no object is accepted, the error is that of the last object.
 func (q Question) read(text string) (json.RawMessage, error) {
 	var first error
 	for _, object := range slices.Backward(Objects(text)) {
@@ -118,8 +119,8 @@ func decodeObject(text json.RawMessage) (object map[string]any, err error) {
 	return object, err
 }
 
-// envelopes returns an object, and the object with the members of each object in it in place of that: models put what
-// they are asked for into another one.
+// envelopes returns the object itself, then for each object in it a copy of the whole with that member replaced by its
+// own members, because models wrap the requested members in another object.
 func envelopes(o object) []object {
 	all := []object{o}
 	for _, name := range slices.Sorted(maps.Keys(o)) {
@@ -135,8 +136,8 @@ func envelopes(o object) []object {
 
 var errNoScore = errors.New("the score is missing")
 
-// Member returns the member of an object whose name is equal but for case and word separators. Two such names are an
-// error.
+// Member returns the member of an object whose name is equal if case and word separators are ignored. It is an error if
+// there is no such member, or more than one.
 func Member(o object, name string) (any, error) {
 	var found []any
 	for given, v := range o {
@@ -150,8 +151,8 @@ func Member(o object, name string) (any, error) {
 	return found[0], nil
 }
 
-// readScore reads a score as models write it: 8, "8", "8.5", "8/10" on a scale up to 10, or an object that has one as
-// its score beside an explanation. More than four decimal places are rounded. A null is nil.
+// readScore reads a score in the forms that models write: 8, "8", "8.5", "8/10" on a scale up to 10, or an object with
+// a score and an explanation. It rounds to four decimal places and returns nil for null.
 func readScore(v any, scale Scale) (d *Decimal, why string, err error) {
 	if o, ok := v.(object); ok {
 		explanation, _ := Member(o, "explanation")

@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// A RequestError is a request that cannot be scored. Field is its place, as in hypotheses[2].scores.novelty;
-// errors of a single card name the dimension or gate alone.
+// A RequestError is the error for a request that cannot be scored. Field is its place, as in
+// hypotheses[2].scores.novelty; errors of a single card name the dimension or gate alone.
 type RequestError struct{ Field, Detail string }
 
 func (e *RequestError) Error() string {
@@ -43,11 +43,11 @@ func Within(place string, err error) error {
 //	is:"required"      a text is not blank
 //	is:"name"          a text has no invisible character
 //	is:"words"         a text has a letter or digit
-//	min:"1" max:"10"   range of a number, from 0 without min; maximum is as good as max
+//	min:"1" max:"10"   range of a number, from 0 without min; maximum is a synonym of max
 //	max:"64"           bytes of a text, elements of a list
-//	unique:"ID"        field that differs in all elements of a list
+//	unique:"ID"        field whose values differ in all elements of a list
 //
-// The tags of a map are those of its values, and its keys are names. A text with a maximum is valid UTF-8.
+// The tags of a map apply to its values; its keys are checked as names. A text with a maximum must be valid UTF-8.
 func Check(request any) error { return check("", reflect.ValueOf(request), "") }
 
 func check(place string, v reflect.Value, tag reflect.StructTag) error {
@@ -119,7 +119,7 @@ func check(place string, v reflect.Value, tag reflect.StructTag) error {
 	return nil
 }
 
-// checkText refuses a text that is not what it has to be.
+// checkText returns an error for a text that is not valid UTF-8 or violates its tag is.
 func checkText(place, text, is string) error {
 	word := func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }
 	invisible := func(c rune) bool { return !unicode.IsGraphic(c) }
@@ -136,5 +136,5 @@ func checkText(place, text, is string) error {
 	return nil
 }
 
-// at is the place of a member: labels["A"].
+// at returns the place of a member: labels["A"].
 func at(field, key string) string { return field + "[" + quoted(key) + "]" }

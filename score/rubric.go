@@ -14,7 +14,7 @@ import (
 	"waymark/internal/codec"
 )
 
-// A Definition is a rubric as data. The limits of its fields, see [Check], keep every sum within a [Decimal].
+// A Definition is a rubric as data. The limits of its fields, see [Check], ensure that every sum fits a [Decimal].
 type Definition struct {
 	ID          string `json:"id"`
 	Title       string `json:"title,omitempty"`
@@ -118,7 +118,7 @@ type Warning struct {
 	Text      string  `json:"text,omitempty"`
 }
 
-// OnScale reports whether the scale has this score.
+// OnScale reports whether the score is on the scale.
 func (s Scale) OnScale(score Decimal) bool {
 	return score >= s.Min && score <= s.Max && (!s.Integer || score%unit == 0)
 }
@@ -156,10 +156,10 @@ func Load(data []byte) (*Rubric, error) {
 	return New(def)
 }
 
-// MustLoad is Load for definitions that are part of the program.
+// MustLoad is Load for definitions that are part of the program. It panics on an error.
 func MustLoad(data []byte) *Rubric { return must(Load(data)) }
 
-// MustDecode decodes YAML data that is part of the program. Unknown fields are errors.
+// MustDecode decodes YAML data that is part of the program. It panics on an error, such as an unknown field.
 func MustDecode[T any](data []byte) T { return must(decodeYAML[T](data)) }
 
 func must[T any](v T, err error) T {

@@ -1,6 +1,6 @@
-// Package score scores things by rubrics, exactly: hypotheses and items by a rubric of the caller (items.go), and the
-// answers of a council by the reviews of their peers (council.go and the files council_*.go). Packages contribution and
-// evidence hold the scorers of research sessions and of competing explanations.
+// Package score scores items by rubrics, with exact numbers: hypotheses and items by a rubric of the caller (items.go),
+// and the answers of a council by the reviews of their peers (council.go and the files council_*.go). Packages
+// contribution and evidence hold the scorers of research sessions and of competing explanations.
 //
 // A rubric is data ([Definition], hypothesis.yaml): dimensions with weight, scale and anchors, and rules. The kernel
 // ([Rubric.Score]) evaluates a card of scores in one direction:
@@ -24,7 +24,7 @@ type Scorer struct {
 	Replies Cache // persistent cache of replies; may be nil
 }
 
-// longestReason is the number of bytes logged of each reason.
+// longestReason is the maximum number of bytes logged of each reason.
 const longestReason = 1000
 
 // An Entry is the log record of one scored item: ids, numbers and the reasons of a judge, without the scored text.

@@ -10,5 +10,5 @@ import (
 )
 
 func main() {
-	_ = hook.Main(os.Args[1:], os.Stdin, os.Stdout, hook.DataDir()) // a hook must never be in its host's way
+	_ = hook.Main(os.Args[1:], os.Stdin, os.Stdout, hook.DataDir()) // a hook must never disturb its host
 }

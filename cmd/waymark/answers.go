@@ -10,11 +10,11 @@ import (
 	"waymark/suggest"
 )
 
-// words is a code of the API as words.
+// words returns a code of the API with spaces for underscores.
 func words(code string) string { return strings.ReplaceAll(code, "_", " ") }
 
-// hint ends the answer to a question: with how to begin, where nothing is recorded, else with the command that keeps what
-// is first out of the next answer.
+// hint prints a last line after an answer: how to begin if nothing is recorded, else the command that keeps the first
+// result out of the next answer.
 func hint[Answer interface{ Foremost() string }](a *app, q *asked, body json.RawMessage) error {
 	var answer Answer
 	var of struct{ Model suggest.ModelInfo }

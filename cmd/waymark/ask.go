@@ -15,7 +15,7 @@ import (
 	"waymark/internal/bounded"
 )
 
-// confirm asks the person at the terminal. Where nobody sits at one, --yes is the answer.
+// confirm asks the person at the terminal. Where no person can be asked, only --yes agrees.
 func (a *app) confirm(question string) error {
 	if a.yes {
 		return nil
@@ -34,8 +34,8 @@ func (a *app) confirm(question string) error {
 	return nil
 }
 
-// watch reads a thing under way by the operation get again and again, until see says that it is over, and returns the last
-// answer. After an interrupt it is cancelled by the operation cancel, which may be empty.
+// watch polls a job or a run by the operation get until see reports that it is over, and returns the last answer. After
+// an interrupt it calls the operation cancel, unless that is empty.
 func (a *app) watch(ctx context.Context, c *client, get, cancel, id string, see func(json.RawMessage) (over bool, err error)) (json.RawMessage, error) {
 	thing := map[string]any{"id": id}
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
@@ -49,7 +49,7 @@ func (a *app) watch(ctx context.Context, c *client, get, cancel, id string, see 
 			}
 			err = ctx.Err()
 		}
-		if ctx.Err() != nil && cancel != "" { // nobody waits for it any more
+		if ctx.Err() != nil && cancel != "" { // the caller no longer waits
 			ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 			defer stop()
 			if _, failed := c.ask(ctx, cancel, thing, nil); failed != nil {
@@ -60,7 +60,7 @@ func (a *app) watch(ctx context.Context, c *client, get, cancel, id string, see 
 	}
 }
 
-// takes is the rule for the number of arguments that a line of usage shows.
+// takes returns the check that the number of arguments agrees with a line of usage.
 func takes(use string) cobra.PositionalArgs {
 	_, named, _ := strings.Cut(use, " ")
 	return func(cmd *cobra.Command, args []string) error {
@@ -81,7 +81,7 @@ func takes(use string) cobra.PositionalArgs {
 	}
 }
 
-// inWords is a command without the name of the program, with which every error begins anyway.
+// inWords returns a command without the name of the program, with which every error begins anyway.
 func inWords(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 }

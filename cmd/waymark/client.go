@@ -22,14 +22,14 @@ type client struct {
 	base, token, workspace string
 }
 
-// call is one request. body may be nil; source is who speaks, for what is recorded.
+// call is one request. body may be nil; source is the name under which the server records what is sent.
 type call struct {
 	method, path      string // the path with the query
 	body              io.Reader
 	mediaType, source string
 }
 
-// do sends a request and returns the answer, whose body the caller closes. One that is no success is a [*problem].
+// do sends a request and returns the response, whose body the caller closes. A status other than 2xx is a [*problem].
 func (c *client) do(ctx context.Context, r call) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path, r.body)
 	if err != nil {
@@ -49,10 +49,10 @@ func (c *client) do(ctx context.Context, r call) (*http.Response, error) {
 	return nil, problemOf(resp)
 }
 
-// maxAnswer is the longest answer that is read whole, in bytes.
+// maxAnswer is the maximum size of an answer that is read as a whole, in bytes.
 const maxAnswer = 256 << 20
 
-// send is [client.do] of a request whose answer is read whole.
+// send sends a request and returns the whole body of the answer.
 func (c *client) send(ctx context.Context, r call) (json.RawMessage, error) {
 	resp, err := c.do(ctx, r)
 	if err != nil {
@@ -75,7 +75,8 @@ func (c *client) open(ctx context.Context, id string, fields map[string]any) (*h
 	return c.do(ctx, r)
 }
 
-// ask sends the request of an operation of the API, decodes the answer, unless answer is nil, and returns it as it came.
+// ask sends the request of an operation of the API and returns the body of the answer. It also decodes the body into
+// answer, unless that is nil.
 func (c *client) ask(ctx context.Context, id string, fields map[string]any, answer any) (json.RawMessage, error) {
 	r, err := requestOf(operationsOf()[id], fields, nil)
 	if err != nil {
@@ -88,7 +89,7 @@ func (c *client) ask(ctx context.Context, id string, fields map[string]any, answ
 	return body, decode(body, answer)
 }
 
-// makeWorkspace makes the client's workspace where it does not exist.
+// makeWorkspace creates the client's workspace if it does not exist.
 func (c *client) makeWorkspace(ctx context.Context) error {
 	_, err := c.ask(ctx, "create-workspace", map[string]any{"name": c.workspace}, nil)
 	return err
@@ -101,15 +102,15 @@ func decode(body json.RawMessage, answer any) error {
 	return nil
 }
 
-// problem is a refusal.
+// problem is an error response of the API.
 type problem struct{ server.Problem }
 
-// Error says in one line what was refused: the detail, then each part with the field it is about.
+// Error returns one line: the detail, then each part with the field it is about.
 func (p *problem) Error() string {
 	head := field(cmp.Or(p.Detail, p.Title, http.StatusText(p.Status)))
 	var parts []string
 	for _, e := range p.Errors {
-		if !strings.Contains(p.Detail, e.Message) { // else the detail has said it
+		if !strings.Contains(p.Detail, e.Message) { // else the detail contains it
 			parts = append(parts, field(e.Location+": "+e.Message))
 		}
 	}
@@ -117,13 +118,13 @@ func (p *problem) Error() string {
 	switch {
 	case len(parts) == 0:
 		all = head
-	case head != "validation failed" && head != "": // which say less than the parts
+	case head != "validation failed" && head != "": // else the parts say more
 		all = head + " (" + all + ")"
 	}
 	return strings.Join(strings.Fields(all), " ")
 }
 
-// field is a text that may begin with a location, as in body.limit, which then begins with the name of the field.
+// field returns a text without the prefix of a location, so that body.limit begins with the name of the field.
 func field(text string) string {
 	for _, place := range []string{"body.", "query.", "body: ", ": "} {
 		text = strings.TrimPrefix(text, place)
@@ -131,9 +132,9 @@ func field(text string) string {
 	return text
 }
 
-// problemOf reads a refusal. Whatever is no problem document still gives its first line.
+// problemOf reads an error response. A body that is not a problem document becomes the detail.
 func problemOf(resp *http.Response) *problem {
-	b, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // a refusal cut short is still a refusal
+	b, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // an error response cut short is still one
 	p := &problem{}
 	if json.Unmarshal(b, p) != nil || (p.Detail == "" && p.Title == "" && len(p.Errors) == 0) {
 		p.Detail = strings.TrimSpace(string(b))
@@ -142,8 +143,8 @@ func problemOf(resp *http.Response) *problem {
 	return p
 }
 
-// inProcess calls a handler in this process, without a socket: the command line never computes an answer of its own, so
-// `waymark next` and POST /v1/next cannot differ. stop ends it.
+// inProcess returns a transport that calls a handler in this process, without a socket. The command line never computes
+// an answer of its own, so `waymark next` and POST /v1/next cannot differ. stop ends the server.
 func inProcess(handler http.Handler) (transport *http.Transport, stop func() error) {
 	l := &pipes{calls: make(chan net.Conn), closed: make(chan struct{})}
 	s := &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0)}
@@ -155,20 +156,21 @@ func inProcess(handler http.Handler) (transport *http.Transport, stop func() err
 	}
 }
 
-// pipes is a listener whose connections are pipes.
+// pipes is a listener whose connections are pipes in memory.
 type pipes struct {
 	calls  chan net.Conn
 	closed chan struct{}
 }
 
-// patient is a connection without deadlines to come: the caller's context ends a call, however slowly its input comes.
+// patient is a connection that ignores deadlines in the future: the caller's context ends a call, however slowly its
+// input comes.
 type patient struct{ net.Conn }
 
 func (c patient) SetReadDeadline(t time.Time) error {
 	if time.Until(t) > 0 {
 		return nil
 	}
-	return c.Conn.SetReadDeadline(t) // the server ends a read of its own
+	return c.Conn.SetReadDeadline(t) // the server aborts its own read
 }
 
 func (patient) SetWriteDeadline(time.Time) error { return nil }

@@ -13,8 +13,8 @@ const (
 	spare       = 192 << 20 // bytes that a large heap may grow between collections
 )
 
-// tuneCollector lets the heap grow between collections to five times what is live while that is little, and by about
-// [spare] bytes once it is large. It adjusts the growth after every collection. GOGC says otherwise.
+// tuneCollector lets a small heap grow to five times its live size between collections, and a large one by about
+// [spare] bytes. It adjusts the growth after every collection. If GOGC is set, it does nothing.
 func tuneCollector() {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -23,7 +23,8 @@ func tuneCollector() {
 	afterCollection()
 }
 
-// afterCollection runs after each collection, which frees the object that it leaves behind.
+// afterCollection sets the growth. It runs after each collection, as the cleanup of an object that it allocates and
+// drops.
 func afterCollection() {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)

@@ -143,7 +143,7 @@ rebuilds the model without them. Not reached are backups and exports made earlie
 				return usagef("forget needs exactly one of --source, --episode and --before")
 			}
 			if day, ok := q.fields["before"].(string); ok {
-				if t, err := time.Parse(time.DateOnly, day); err == nil { // else a time, or refused
+				if t, err := time.Parse(time.DateOnly, day); err == nil { // else it is a time, or the server rejects it
 					q.fields["before"] = t
 				}
 			}

@@ -33,31 +33,31 @@ type house struct {
 	dir        string
 	logger     *slog.Logger
 	store      *storage.Store
-	unlock     func() error // of the data directory, where the store is elsewhere
+	unlock     func() error // of the data directory, if the store is elsewhere
 	workspaces *live.Workspaces
 	server     *server.Server
 	transport  *http.Transport // to the server in this process
 	hangUp     func() error
-	feed       *record.Feed // of what hooks have spooled
+	feed       *record.Feed // imports the calls that hooks spooled
 	token      string       // full access for the user who can read the owner note
 	window     bool         // of [access]
 
-	workspace  string                             // that the servers of others belong to
-	gateway    *gateway.Gateway                   // to them; nil: none are defined
-	exclusions atomic.Pointer[suggest.Exclusions] // of what the gateway withholds
+	workspace  string                             // that the upstream servers belong to
+	gateway    *gateway.Gateway                   // to these servers; nil if there is none
+	exclusions atomic.Pointer[suggest.Exclusions] // the tools that the gateway withholds
 }
 
-// access says how long a process has the data directory, and for whom.
+// access describes how long a process holds the data directory, and for whom.
 type access struct {
 	requireKey bool
-	serves     bool          // for longer than one answer
+	serves     bool          // holds the directory for longer than one answer
 	window     bool          // serves for one host, and gives way to a server that starts
-	timeout    time.Duration // of an answer; 0: the server's
-	maxBody    int64         // of a request; 0: the server's
+	timeout    time.Duration // of an answer; 0: default of the server
+	maxBody    int64         // of a request; 0: default of the server
 }
 
-// A command waits countPatience until what it recorded counts in answers. Without a stored model it makes one first, so it
-// may take its time.
+// A command waits at most countPatience until the calls that it imported count in answers. commandTimeout is long,
+// because without a stored model a command first builds one.
 const countPatience, commandTimeout = time.Second, time.Hour
 
 // brief is the access of most commands.
@@ -84,7 +84,7 @@ func (a *app) words(opts *live.Options) (err error) {
 	return err
 }
 
-// open takes the data directory for this process, or says that another has it (storage.ErrInUse).
+// open opens the data directory for this process. It returns storage.ErrInUse if another process has it.
 func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	dir, err := filepath.Abs(a.data)
 	if err != nil {
@@ -111,7 +111,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	cfg, opts := a.serving, a.life
 	opts.Logger, opts.Now, opts.Serves = logger, time.Now, who.serves
 	opts.Withheld, opts.Connected = h.withheld, h.connected
-	if err := a.words(&opts); errors.Is(err, fs.ErrNotExist) { // as any other file that a command line names
+	if err := a.words(&opts); errors.Is(err, fs.ErrNotExist) { // no usage error, like any other missing file
 		return nil, errors.Join(err, h.close())
 	} else if err != nil {
 		return nil, errors.Join(usageError{err}, h.close())
@@ -147,7 +147,8 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	return h, nil
 }
 
-// exists refuses a data directory that is not there, for commands of jobs: a mistyped one would be made, and reported as done.
+// exists returns an error if the data directory does not exist. Backup and rebuild use it; otherwise a mistyped
+// directory would be created, and reported as done.
 func (a *app) exists() error {
 	if a.store != "" {
 		return nil
@@ -158,11 +159,12 @@ func (a *app) exists() error {
 	return nil
 }
 
-// storeFile names, in a data directory, the database that its servers use in place of the directory's own.
+// storeFile is a file in the data directory. It names the database that servers use in place of the directory's own.
 const storeFile = "store"
 
-// openStore opens the database at an address, or the one in the data directory, which another process must not have open
-// in either case. A directory whose server used a database elsewhere is refused without it: its own would be empty.
+// openStore opens the database at a.store, or the one in the data directory if that is empty. In both cases no other
+// process may have the directory open. If storeFile names another database, --store is required, because the
+// directory's own database would be empty.
 func (a *app) openStore(dir string, opts storage.Options) (store *storage.Store, unlock func() error, err error) {
 	named := filepath.Join(dir, storeFile)
 	if a.store == "" {
@@ -188,7 +190,7 @@ func (a *app) openStore(dir string, opts storage.Options) (store *storage.Store,
 	return store, unlock, nil
 }
 
-// askers are the models that scorers may ask.
+// askers returns the models that scorers may ask.
 func (a *app) askers() (judges score.Judges, err error) {
 	if (a.judge.BaseURL == "") != (len(a.judges) == 0) {
 		return judges, errors.New("--judge-url and --judge-model go together")
@@ -205,7 +207,8 @@ func (a *app) askers() (judges score.Judges, err error) {
 	return judges, nil
 }
 
-// note tells other commands who has the directory and where it answers (empty: nowhere).
+// note writes the owner note, by which other commands find the process that has the directory. An empty addr means that
+// it takes no requests.
 func (h *house) note(addr string) error {
 	command := append([]string{"waymark"}, os.Args[1:]...)
 	for i, arg := range command {
@@ -220,7 +223,7 @@ func (h *house) note(addr string) error {
 	return writeOwner(h.dir, o)
 }
 
-// client speaks to the handler in this process.
+// client returns a client of the handler in this process.
 func (h *house) client(workspace string) *client {
 	return &client{
 		http: &http.Client{Transport: h.transport, CheckRedirect: noRedirect},
@@ -228,14 +231,14 @@ func (h *house) client(workspace string) *client {
 	}
 }
 
-// close ends everything in the order it depends on each other. The note goes while the lock is still
-// held, so that it cannot be the note of the next owner.
+// close closes all components in the order of their dependencies. It removes the note while the lock is still held, so
+// that it cannot remove the note of the next owner.
 func (h *house) close() error {
 	var err error
 	if h.server != nil {
 		h.server.Close()
 	}
-	if h.gateway != nil { // it may still note tools
+	if h.gateway != nil { // it may still write tools
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		err = errors.Join(err, h.gateway.Close(ctx))
@@ -252,12 +255,14 @@ func (h *house) close() error {
 	return errors.Join(err, h.store.Close(), h.unlock())
 }
 
-// with runs f with a client of the data directory, which other processes wait for if it was free.
+// with runs f with a client of the data directory. If this process opens the directory, others wait until f has
+// returned.
 func (a *app) with(ctx context.Context, f func(*client) error) error {
 	return a.within(ctx, brief, f)
 }
 
-// within runs f with a client of the data directory. As a window it answers other processes meanwhile.
+// within runs f with a client of the data directory. If this process opens the directory as a window, it answers other
+// processes meanwhile.
 func (a *app) within(ctx context.Context, who access, f func(*client) error) error {
 	h, c, err := a.enter(ctx, a.logger(), who)
 	switch {
@@ -272,7 +277,7 @@ func (a *app) within(ctx context.Context, who access, f func(*client) error) err
 		if err != nil {
 			a.logger().Warn("the spool of hooks is not taken in", "error", err)
 		}
-		if steps > 0 { // answers are to count them
+		if steps > 0 { // wait until they count in answers
 			soon, stop := context.WithTimeout(ctx, countPatience)
 			if e, err := h.workspaces.Get(soon, a.workspace); err == nil {
 				_ = e.Wait(soon, e.Counted())
@@ -288,7 +293,7 @@ func (a *app) within(ctx context.Context, who access, f func(*client) error) err
 	return f(c)
 }
 
-// behind runs f until the function it returns is called, which gives the error of f.
+// behind runs f in the background. The returned function ends f by its context and returns its error.
 func behind(ctx context.Context, f func(context.Context) error) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan error, 1)
@@ -299,14 +304,14 @@ func behind(ctx context.Context, f func(context.Context) error) (stop func() err
 	}
 }
 
-// enter opens the data directory for this process or, if a server has it, gives a client of that
-// server. Another command may be about to end, a server about to listen, or a window about to give way, so it looks
-// again for a moment before it says who is in the way.
+// enter opens the data directory for this process or, if a server has it, returns a client of that server. Another
+// command may be about to end, a server about to listen, or a window about to give way, so enter retries for 5 s, or
+// for longestTakeOver if a window is involved, before its error names the owner.
 func (a *app) enter(ctx context.Context, logger *slog.Logger, who access) (*house, *client, error) {
 	claims, patience := who.serves && !who.window, 5*time.Second
 	for began, wait := time.Now(), 20*time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
 		if claims && a.claim == nil {
-			a.claim, _ = storage.Lock(filepath.Join(a.data, claimDir)) // another server has it, or a window looks at it now
+			a.claim, _ = storage.Lock(filepath.Join(a.data, claimDir)) // else another server has it, or a window is checking it
 		}
 		h, err := a.open(logger, who)
 		if !errors.Is(err, storage.ErrInUse) {
@@ -328,7 +333,8 @@ func (a *app) enter(ctx context.Context, logger *slog.Logger, who access) (*hous
 	}
 }
 
-// claimDir is the directory, in a data directory, that a server locks for its life: windows leave the data directory to it.
+// claimDir is a directory in the data directory that a server locks while it runs. Windows leave the data directory to
+// it.
 const claimDir = "serve"
 
 // claimed reports whether a server has the data directory, or waits for it.
@@ -340,8 +346,8 @@ func claimed(dir string) bool {
 	return errors.Is(err, storage.ErrInUse)
 }
 
-// checkIdle refuses flags of the command line that have no effect because a running server answers. Settings of the
-// environment and of the file are for every process, so they are no error.
+// checkIdle rejects flags of the command line that have no effect because a running server answers. Settings of the
+// environment and of the file are meant for every process, so they are no error.
 func (a *app) checkIdle(c *client) error {
 	for _, name := range processSettings {
 		if a.setting(name).Origin == "flag" {
@@ -351,9 +357,9 @@ func (a *app) checkIdle(c *client) error {
 	return nil
 }
 
-// remote finds the server that has the data directory by its owner note. The client is nil if there is no note, no address
-// in it, or no server of this directory at the address. It has the workspace that a host is configured for: hosts ask
-// before anything is recorded.
+// remote finds the server that has the data directory by its owner note. The client is nil if there is no note, no
+// address in it, or no server of this directory at the address. For a window that serves it also creates the workspace
+// that the host is configured for, because hosts ask before anything is recorded.
 func (a *app) remote(ctx context.Context, who access) (*client, ownerNote, error) {
 	owner, err := readOwner(a.data)
 	if err != nil || owner.Addr == "" {
@@ -367,7 +373,7 @@ func (a *app) remote(ctx context.Context, who access) (*client, ownerNote, error
 	defer cancel()
 	// A route that needs the token: another server may have the address by now.
 	if _, err = c.ask(soon, "list-workspaces", nil, nil); err == nil && who.window && who.serves {
-		err = c.makeWorkspace(ctx) // which may have to be loaded
+		err = c.makeWorkspace(ctx) // without the timeout: it may have to be loaded
 	}
 	if err != nil {
 		return nil, owner, err
@@ -375,12 +381,13 @@ func (a *app) remote(ctx context.Context, who access) (*client, ownerNote, error
 	return c, owner, nil
 }
 
-// heldError is storage.ErrInUse in the words of inUse.
+// heldError is storage.ErrInUse with the text of inUse.
 type heldError struct{ error }
 
 func (heldError) Is(target error) bool { return target == storage.ErrInUse }
 
-// inUse says who has the directory, as far as it is known, and whether that process answers.
+// inUse returns the error that names the owner of the directory, as far as it is known, and says whether that process
+// answers.
 func inUse(dir string, o ownerNote, answers string, why error) error {
 	text := fmt.Sprintf("data directory %s is in use by %v", dir, o)
 	switch {

@@ -18,14 +18,14 @@ import (
 	"waymark/storage"
 )
 
-// check is one thing the doctor looked at.
+// check is the result of one check.
 type check struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"`
 }
 
-// lowSpace is where a person should look after the disk, well before writes are refused.
+// lowSpace is the free space in bytes below which the check fails, well before writes are refused.
 const lowSpace = 512 << 20
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -59,7 +59,7 @@ and the settings with their origin.`,
 	}
 }
 
-// diagnosis is what the doctor found.
+// diagnosis is the report of the doctor.
 type diagnosis struct {
 	Checks   []check        `json:"checks"`
 	Jobs     []live.Job     `json:"jobs"`
@@ -69,7 +69,7 @@ type diagnosis struct {
 	Sources  map[string]int `json:"sources"`
 }
 
-// examine looks from the outside in: first what needs no open store, then what the store says.
+// examine first checks what needs no open store, then the store itself.
 func (a *app) examine(ctx context.Context) (d diagnosis) {
 	d.Settings = a.settings
 	add := func(name string, ok bool, detail string) { d.Checks = append(d.Checks, check{name, ok, detail}) }
@@ -100,7 +100,7 @@ func (a *app) examine(ctx context.Context) (d diagnosis) {
 	}
 	owner, _ := readOwner(a.data) // none, or unreadable: it is not known
 	h, c, err := a.enter(ctx, a.logger(), brief)
-	switch opened := c == nil && !errors.Is(err, storage.ErrInUse); { // then whoever the note names is gone
+	switch opened := c == nil && !errors.Is(err, storage.ErrInUse); { // then the process that the note names has ended
 	case opened && owner.PID != 0:
 		add("owner", true, fmt.Sprintf("nobody; process %d (%s), which had it, ended without closing it", owner.PID, owner.Command))
 	case opened:

@@ -20,7 +20,7 @@ import (
 	"waymark/suggest/evaluate"
 )
 
-// evaluation is what a call of evaluate asks for.
+// evaluation holds the options of evaluate.
 type evaluation struct {
 	dataset     string
 	distractors []string
@@ -86,7 +86,7 @@ func (a *app) evaluate(ctx context.Context, e evaluation) error {
 		"question metric tasks value ci seed.value seed.lead.mean seed.lead.interval baseline.name baseline.value baseline.lead.mean baseline.lead.interval verdict name ece claims ece_band calibrated"); err != nil {
 		return err
 	}
-	if e.dataset == "" { // it takes the place of the last one
+	if e.dataset == "" { // it replaces the last report
 		path := evaluate.KeptFile(a.data, a.workspace)
 		kept := evaluate.Kept{At: time.Now().UTC(), Report: *r}
 		err := os.MkdirAll(filepath.Dir(path), 0o700)
@@ -103,7 +103,7 @@ func (a *app) evaluate(ctx context.Context, e evaluation) error {
 	return nil
 }
 
-// examples reads what is evaluated on: a data set, or the workspace's history, of which the latest share is held out.
+// examples reads the examples: a data set, or the workspace's history, of which the latest share is held out.
 func (a *app) examples(ctx context.Context, e evaluation) (*evaluate.Data, error) {
 	if e.dataset == "" {
 		return a.ownHistory(ctx)
@@ -125,7 +125,7 @@ func (a *app) examples(ctx context.Context, e evaluation) (*evaluate.Data, error
 	return d, nil
 }
 
-// read adds the catalog in items to d, passes on the episodes, and says on stderr what was left out.
+// read adds the catalog in items to d, passes each episode to add, and reports the dropped lines on stderr.
 func (a *app) read(d *evaluate.Data, items iter.Seq2[ingest.Item, error], add func(e episodic.Episode, split string)) error {
 	var read ingest.Report
 	for it, err := range items {
@@ -149,10 +149,10 @@ func (a *app) read(d *evaluate.Data, items iter.Seq2[ingest.Item, error], add fu
 	return nil
 }
 
-// heldOut is the share of the own history that is asked about.
+// heldOut is the share of the workspace's history that is held out.
 const heldOut = 0.2
 
-// ownHistory is the workspace's catalog, and its episodes in order of recording.
+// ownHistory returns the workspace's catalog, and its episodes in order of recording.
 func (a *app) ownHistory(ctx context.Context) (*evaluate.Data, error) {
 	d, episodes := &evaluate.Data{Name: a.workspace}, []episodic.Episode(nil)
 	err := a.with(ctx, func(c *client) error {

@@ -11,14 +11,14 @@ import (
 	"waymark/suggest"
 )
 
-// expectation is a line of the file of evaluate --expect. Neither tools nor patterns: the plan must be empty.
+// expectation is a line of the file of evaluate --expect. If it has neither tools nor patterns, the plan must be empty.
 type expectation struct {
 	Request string         `json:"request"`
 	Tools   []alternatives `json:"tools"`
 	Not     []string       `json:"not"` // patterns of ids
 }
 
-// alternatives are ids of which one must be planned. A string is a single one.
+// alternatives are ids, at least one of which must be planned. A string in JSON is a list of one.
 type alternatives []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -35,7 +35,7 @@ func (ids *alternatives) UnmarshalJSON(text []byte) error {
 type miss struct {
 	Line    int            `json:"line"`
 	Request string         `json:"request"`
-	Missing []alternatives `json:"missing"` // of each list one
+	Missing []alternatives `json:"missing"` // lists without a planned id
 	Unasked []string       `json:"unasked"`
 }
 
@@ -79,7 +79,8 @@ func (a *app) expect(ctx context.Context, path, profile string) error {
 	return err
 }
 
-// checkPlan plans the request of a line. An unknown id could never be planned, so it is an error.
+// checkPlan plans the request of a line and compares the plan. An id that the workspace does not have could never be
+// planned, so it is an error.
 func checkPlan(ctx context.Context, c *client, line []byte, profile string) (m miss, err error) {
 	x, err := codec.Decode[expectation](line)
 	if err != nil {
@@ -99,7 +100,7 @@ func checkPlan(ctx context.Context, c *client, line []byte, profile string) (m m
 	for _, ids := range x.Tools {
 		met := false
 		for _, id := range ids {
-			var known suggest.ExplainAnswer // with the id as plans spell it
+			var known suggest.ExplainAnswer // its id is spelled as in plans
 			if _, err := c.ask(ctx, "explain", map[string]any{"id": id}, &known); err != nil {
 				return m, err
 			}

@@ -15,7 +15,7 @@ import (
 	"waymark/live"
 )
 
-// flagError is what the parser of flags says, with the flag that was perhaps meant.
+// flagError returns the error of the flag parser, with similar flags if the flag is unknown.
 func flagError(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		names := func(yield func(string, uint64) bool) {
@@ -32,7 +32,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// badValue is the error of a flag's value without the names of Go's functions.
+// badValue returns the error of a flag's value without the names of Go's functions.
 func badValue(err error) error {
 	if wrong, ok := errors.AsType[*strconv.NumError](err); ok {
 		want := map[bool]string{true: "true or false", false: "a number"}[wrong.Func == "ParseBool"]
@@ -41,9 +41,10 @@ func badValue(err error) error {
 	return err
 }
 
-// elsewhere are the flags, each after a space, that a command needs which is to meet the same data.
+// elsewhere returns the flags, each after a space, that another command needs to use the same data directory and
+// workspace.
 func (a *app) elsewhere() (flags string) {
-	if a.data != hook.DataDir() && a.data != os.Getenv("WAYMARK_DATA") { // the next command meets that, too
+	if a.data != hook.DataDir() && a.data != os.Getenv("WAYMARK_DATA") { // the next command has the same environment
 		flags += " --data " + shellWord(a.data)
 	}
 	if a.workspace != live.DefaultWorkspace {

@@ -66,7 +66,7 @@ few variables, as long as the definition stays as it is. Write secrets as ${VARI
 	})
 }
 
-// definitions reads a configuration. What cannot be taken is said.
+// definitions reads the servers of a host's configuration. It prints on stderr those that are left out, and why.
 func (a *app) definitions(path string, only []string, as string, reserved bool) (found []gateway.Definition, err error) {
 	text, err := a.readInput(path)
 	if err != nil {
@@ -115,7 +115,7 @@ func (a *app) definitions(path string, only []string, as string, reserved bool) 
 	return found, err
 }
 
-// isOwn reports whether a URL is that of the process that has the data directory.
+// isOwn reports whether a URL is the address of the process that has the data directory.
 func (a *app) isOwn(address string) bool {
 	u, err := url.Parse(address)
 	owner, _ := readOwner(a.data)
@@ -125,8 +125,8 @@ func (a *app) isOwn(address string) bool {
 
 var notInID = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// serverID makes an id of a server's name: a registry's reverse DNS name becomes its last part, and of names that could be taken for
-// each other the later one gets a number.
+// serverID derives an id from a server's name. A name that is too long, such as a registry's reverse DNS name, becomes
+// its last part. If the id is too similar to another one, it gets a number.
 func serverID(name string, taken []string) string {
 	id := strings.Trim(notInID.ReplaceAllString(name, "-"), "-._")
 	if len(id) > gateway.MaxServerID {
@@ -142,8 +142,8 @@ func serverID(name string, taken []string) string {
 	return id
 }
 
-// definitionOf makes a definition of what a host has. The command becomes the program that is found now, so
-// that nothing put before it in PATH later runs in its place.
+// definitionOf makes a definition from an entry of a host. It resolves the command to the program that is found now, so
+// that a program put before it in PATH later does not run in its place.
 func definitionOf(l ingest.Launch) (gateway.Definition, error) {
 	d := gateway.Definition{StartTimeout: l.StartTimeout, CallTimeout: l.CallTimeout, URL: l.Address}
 	if d.URL != "" {
@@ -173,7 +173,7 @@ func definitionOf(l ingest.Launch) (gateway.Definition, error) {
 	return d, nil
 }
 
-// agreed shows each server and asks whether it may be started.
+// agreed shows each server, asks whether it may be started, and returns those that may.
 func (a *app) agreed(found []gateway.Definition) ([]gateway.Definition, error) {
 	_, defs, err := a.defined()
 	if err != nil {
@@ -198,7 +198,7 @@ func (a *app) agreed(found []gateway.Definition) ([]gateway.Definition, error) {
 	return found, err
 }
 
-// defined are the servers of the workspace, and the directory that says so.
+// defined returns the servers of the workspace, and the data directory that defines them.
 func (a *app) defined() (dir string, defs []gateway.Definition, err error) {
 	dir, err = filepath.Abs(a.data)
 	if err != nil {
@@ -298,7 +298,7 @@ type quarantine struct {
 	Tools []gateway.Withheld `json:"tools"`
 }
 
-// approve releases what it shows: the fingerprints go along, so that nothing else is released.
+// approve releases the tools that it shows. It sends their fingerprints, so that nothing else is released.
 func (a *app) approve(ctx context.Context, c *client, held quarantine, ids []string, all bool) (json.RawMessage, error) {
 	for _, id := range ids {
 		if !slices.ContainsFunc(held.Tools, func(w gateway.Withheld) bool { return w.ID == id || w.Server == id }) {

@@ -12,8 +12,8 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// editJSON changes the outermost object of a file and leaves every other byte as it is, comments included. An object
-// that is empty afterwards leaves no file.
+// editJSON changes the outermost object of a file and leaves every other byte as it is, comments included. If the
+// object is empty afterwards, it returns nil, so that the file is removed.
 func editJSON(text []byte, edit func(root *hujson.Value, unit string) error) ([]byte, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte("{\n}\n")
@@ -32,13 +32,13 @@ func editJSON(text []byte, edit func(root *hujson.Value, unit string) error) ([]
 	}
 	after := file.Pack()
 	if before.Patch(slices.Concat([]byte(`[{"op": "test", "path": "", "value": `), after, []byte("\n}]"))) == nil {
-		return text, nil // what was taken out was put back, perhaps in another form
+		return text, nil // the same values in another form
 	}
 	return slices.Concat(mark, after), nil
 }
 
-// put sets the value at a path of members below an object that is depth levels below the file. What is not there is made,
-// as the last member.
+// put sets the value at a path of members in an object that is nested depth levels deep in the file. It appends missing
+// members to their objects.
 func put(object *hujson.Value, value any, depth int, unit string, path ...string) error {
 	if len(path) == 0 {
 		object.Value = valueOf(value, strings.Repeat(unit, depth), unit)
@@ -58,7 +58,7 @@ func put(object *hujson.Value, value any, depth int, unit string, path ...string
 	return put(there, value, depth+1, unit, path[1:]...)
 }
 
-// drop takes out what is at a path of members, and the objects around it that are empty then.
+// drop removes the member at a path, and the objects around it that become empty.
 func drop(object *hujson.Value, path ...string) error {
 	if len(path) > 1 {
 		there := object.Find("/" + path[0])
@@ -82,7 +82,8 @@ func appendTo(list *hujson.Array, value any, depth int, unit string) {
 		BeforeExtra: newLine(&list.AfterExtra, len(list.Elements), depth, unit), Value: valueOf(value, strings.Repeat(unit, depth), unit)})
 }
 
-// newLine is the space before an element of an object or list; it puts the end of an empty one on a new line.
+// newLine returns the space before an element of an object or list. For the first element it also moves the closing
+// bracket to a new line.
 func newLine(end *hujson.Extra, elements, depth int, unit string) hujson.Extra {
 	if elements == 0 && len(bytes.TrimSpace(*end)) == 0 {
 		*end = hujson.Extra("\n" + strings.Repeat(unit, depth-1))
@@ -96,7 +97,7 @@ func valueOf(value any, prefix, unit string) hujson.ValueTrimmed {
 	return parsed.Value
 }
 
-// unitOf is what a file indents by.
+// unitOf returns the indentation of one level in a file.
 func unitOf(text []byte) string {
 	for line := range bytes.Lines(text) {
 		if word := bytes.TrimLeft(line, " \t"); len(word) < len(line) && len(bytes.TrimSpace(word)) > 0 {
@@ -106,8 +107,8 @@ func unitOf(text []byte) string {
 	return "  "
 }
 
-// setTable puts a TOML table in the place of the one of its two names, as in a.b, at the end of the file; an empty one takes
-// it out.
+// setTable removes the TOML table with these two names, as in a.b, and writes the new table at the end of the file,
+// unless it is empty.
 func setTable(text []byte, outer, inner string, table map[string]any) ([]byte, error) {
 	var kept strings.Builder
 	name, inside := outer+"."+inner, false

@@ -33,7 +33,7 @@ type importing struct {
 	failed []error // inputs that could not be read to their end
 }
 
-// importReport is what import prints: what was read here, and what the log made of it.
+// importReport is the output of import: the items that were read here, and the result of storing them.
 type importReport struct {
 	ingest.Report
 	Inputs []importInput `json:"inputs"`
@@ -41,9 +41,9 @@ type importReport struct {
 	Interrupted bool `json:"interrupted,omitempty"` // the inputs were not read to their end
 }
 
-// logged is what the log made of an import.
+// logged is the result of storing an import in the log.
 type logged struct {
-	Flagged      []live.Flagged `json:"flagged,omitempty"` // what the checks found in what was stored
+	Flagged      []live.Flagged `json:"flagged,omitempty"` // stored entries that the checks flagged
 	FlaggedTotal int            `json:"flagged_total,omitempty"`
 	Seq          uint64         `json:"seq"`
 	Model        string         `json:"model,omitempty"`
@@ -57,7 +57,7 @@ type importInput struct {
 	open   func(context.Context, ingest.Options) iter.Seq2[ingest.Item, error]
 }
 
-// source is the name under which the episodes of an input count.
+// source returns the source under which the episodes of an input are recorded.
 func (in importInput) source() string { return "import:" + in.Format }
 
 // imported is the answer of POST /v1/import.
@@ -177,8 +177,8 @@ func (im *importing) run(ctx context.Context, paths []string) error {
 	})
 }
 
-// spool keeps what comes from standard input or a pipe in a file of this user alone, since its format must be known before
-// the first line is sent, and a pipe is read once.
+// spool copies standard input or a pipe to a file of this user alone. The format must be known before the first line is
+// sent, and a pipe can be read only once.
 func (im *importing) spool(path string) (string, error) {
 	in, err := im.openInput(path, bounded.Stream)
 	if err != nil {
@@ -196,10 +196,10 @@ func (im *importing) spool(path string) (string, error) {
 	return f.Name(), err
 }
 
-// send imports inputs of one format, as lines of our own export, and merges the answer into the report. When the context
-// ends nothing more is read, but what was read is stored and reported.
+// send imports inputs of one format, as lines of our own export, and merges the answer into the report. If the context
+// ends, send reads no more, but stores and reports the lines read so far.
 func (im *importing) send(ctx context.Context, c *client, inputs []importInput) error {
-	taken := im.report.Taken // the answer says what became of the rest
+	taken := im.report.Taken // the answer counts the rest
 	lines, err := os.CreateTemp("", "waymark-import-*.jsonl")
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
@@ -213,7 +213,7 @@ func (im *importing) send(ctx context.Context, c *client, inputs []importInput) 
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
-	others := inputs[0].Format != "dataset" && inputs[0].Format != "waymark" // wrote its texts
+	others := inputs[0].Format != "dataset" && inputs[0].Format != "waymark" // its texts come from others
 	req, err := requestOf(operationsOf()["import"], map[string]any{"review": others && !im.yes}, lines)
 	if err != nil {
 		return err
@@ -231,8 +231,8 @@ func (im *importing) send(ctx context.Context, c *client, inputs []importInput) 
 	return nil
 }
 
-// write reads inputs, reports each item, and writes those that are to be stored. sent are the items by line: where each
-// came from, not what it was.
+// write reads inputs, reports each item, and writes those that are to be stored. sent has the origin of each written
+// line, without its content.
 func (im *importing) write(ctx context.Context, to io.Writer, inputs []importInput) (sent []ingest.Item, err error) {
 	out, opts := bufio.NewWriterSize(to, 64<<10), im.opts
 	opts.Seen = ingest.Seen{}
@@ -261,7 +261,7 @@ func (im *importing) write(ctx context.Context, to io.Writer, inputs []importInp
 			sent = append(sent, from)
 			it.Line = len(sent)
 			if it.Episode != nil {
-				it.Episode.Source = "" // the request says it
+				it.Episode.Source = "" // the request has it
 			}
 			if err := ingest.WriteLine(out, it); err != nil {
 				return nil, err
@@ -271,7 +271,7 @@ func (im *importing) write(ctx context.Context, to io.Writer, inputs []importInp
 	return sent, out.Flush()
 }
 
-// merge puts what the log made of the lines into the report.
+// merge adds the result of storing the lines to the report.
 func (im *importing) merge(before ingest.Counts, answer imported, sent []ingest.Item) {
 	r := &im.report
 	for _, no := range answer.Rejected {
@@ -288,13 +288,14 @@ func (im *importing) merge(before ingest.Counts, answer imported, sent []ingest.
 	r.logged = answer.logged
 }
 
-// sum adds what the log counts.
+// sum adds the counts of the log.
 func sum(a, b ingest.Counts) ingest.Counts {
 	a.Tools, a.Capabilities, a.Episodes = a.Tools+b.Tools, a.Capabilities+b.Capabilities, a.Episodes+b.Episodes
 	return a
 }
 
-// print prints the report, and returns how the command ends. An interrupt is the last word on lines that were not read.
+// print prints the report, and returns the error with which the command ends. An interrupt or an unreadable input comes
+// before dropped lines.
 func (im *importing) print(interrupted error) error {
 	r := im.report
 	if r.Reasons == nil {

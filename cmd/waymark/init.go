@@ -28,15 +28,15 @@ import (
 	"waymark/storage"
 )
 
-// hostKind is a program that init writes configuration for: where it belongs, and its form. Files are named from the home
-// directory, and from the directory of a project; "" is none.
+// hostKind describes a host that init writes configuration for: the places and the form of its files. Paths are
+// relative to the home directory, or to the directory of a project; "" means that there is no such file.
 type hostKind struct {
 	name          string
 	servers       string // the member that holds servers
 	user, project string
 	hooks         string   // file of hooks, of a user and of a project
 	events        []string // that are hooked
-	flat          bool     // a hook is no group of hooks
+	flat          bool     // hooks are not in groups
 }
 
 var hosts = []hostKind{
@@ -52,7 +52,7 @@ var hosts = []hostKind{
 // toml reports whether the servers of a host are in TOML.
 func (h hostKind) toml() bool { return strings.HasSuffix(h.user, ".toml") }
 
-// initOptions say what is written, and where.
+// initOptions are the flags of init and uninit.
 type initOptions struct {
 	host, url     string
 	hook, whisper bool
@@ -102,14 +102,15 @@ func (a *app) hostFlags(cmd *cobra.Command, o *initOptions) {
 	f.BoolVar(&a.yes, "yes", false, "write without asking")
 }
 
-// hostFile is a file of a host and how it changes.
+// hostFile is a file of a host and its change.
 type hostFile struct {
 	path   string
 	change func(text []byte) ([]byte, error)
-	after  []byte // nil: the file goes
+	after  []byte // nil: the file is removed
 }
 
-// hostFiles are the files of the host that is named: of its servers and, where they are wanted or undone, of its hooks.
+// hostFiles returns the files to change for a host: the file of its servers and, if hooks are added or removed, that of
+// its hooks.
 func (a *app) hostFiles(o initOptions, undo bool) (files []hostFile, err error) {
 	i := slices.Index(hostNames(), o.host)
 	if i < 0 {
@@ -126,7 +127,7 @@ func (a *app) hostFiles(o initOptions, undo bool) (files []hostFile, err error) 
 	case servers == "":
 		return nil, usagef("%s keeps no such file in a project; leave out --project", h.name)
 	}
-	var server, hooks map[string]any // none are left to undo
+	var server, hooks map[string]any // nil to undo
 	if !undo {
 		server, err = a.hostServer(h, o)
 	}
@@ -148,7 +149,7 @@ func (a *app) hostFiles(o initOptions, undo bool) (files []hostFile, err error) 
 		if f.path, err = path, cmp.Or(err, wrong, failed); err != nil {
 			return nil, err
 		}
-		if real, err := filepath.EvalSymlinks(path); err == nil { // a link stays one
+		if real, err := filepath.EvalSymlinks(path); err == nil { // a link is kept
 			f.path = real
 		}
 	}
@@ -169,7 +170,7 @@ func thisMachine() (m report.Machine, err error) {
 	return m, err
 }
 
-// hostServer is the server waymark as the host has to write it.
+// hostServer returns the entry of the server waymark in the form of the host.
 func (a *app) hostServer(h hostKind, o initOptions) (map[string]any, error) {
 	if h.name == "claude-desktop" && o.url != "" {
 		return nil, usagef("claude_desktop_config.json takes only servers that the host starts; add an address in its settings")
@@ -189,7 +190,7 @@ func (a *app) hostServer(h hostKind, o initOptions) (map[string]any, error) {
 	if a.workspace != "default" {
 		arguments = append(arguments, "--workspace", a.workspace)
 	}
-	if len(defs) > 0 { // somebody wants them started
+	if len(defs) > 0 { // start them, too
 		arguments = append(arguments, "--connect")
 	}
 	server, kind := map[string]any{"command": program, "args": arguments}, "stdio"
@@ -202,8 +203,8 @@ func (a *app) hostServer(h hostKind, o initOptions) (map[string]any, error) {
 	return server, nil
 }
 
-// writeHost shows how the files of a host change, asks, and changes them. Where one cannot be changed, the others are only
-// changed with undo.
+// writeHost shows the changes of a host's files, asks, and writes them. If one file cannot be changed, the others are
+// only changed with undo.
 func (a *app) writeHost(o initOptions, undo bool) (failed error) {
 	files, err := a.hostFiles(o, undo)
 	if err != nil {
@@ -273,7 +274,7 @@ func (f hostFile) write() error {
 	return err
 }
 
-// serverIn is the server waymark in a file, nil where there is none.
+// serverIn returns the entry of the server waymark in a file, or nil if there is none.
 func (h hostKind) serverIn(text []byte) (map[string]any, error) {
 	var all map[string]any
 	decode := toml.Unmarshal
@@ -293,8 +294,8 @@ func (h hostKind) serverIn(text []byte) (map[string]any, error) {
 	return server, err
 }
 
-// withServer puts a server in the place of the server waymark, or takes that out. Other members that a user added to it,
-// such as env, stay.
+// withServer replaces the entry of the server waymark, or removes it if server is nil. Other members that a user added
+// to it, such as env, stay.
 func (h hostKind) withServer(text []byte, server map[string]any) (after []byte, err error) {
 	there, err := h.serverIn(text)
 	if err != nil {
@@ -331,7 +332,7 @@ func (h hostKind) withServer(text []byte, server map[string]any) (after []byte, 
 
 var ownCommand = regexp.MustCompile(`(^|[/\\'"])waymark-hook(\.exe)?['"]? --host `)
 
-// withHooks puts hooks in the place of those of Waymark that are there; those of others stay.
+// withHooks replaces the hooks of Waymark, or removes them if hooks is nil; those of others stay.
 func (h hostKind) withHooks(text []byte, hooks map[string]any) ([]byte, error) {
 	return editJSON(text, func(root *hujson.Value, unit string) error {
 		there := root.Find("/hooks")
@@ -373,8 +374,8 @@ func (h hostKind) withHooks(text []byte, hooks map[string]any) ([]byte, error) {
 	})
 }
 
-// withoutOwn takes the hooks of Waymark out of a list of hooks, or of groups of them, and reports whether nothing else was
-// in it.
+// withoutOwn removes the hooks of Waymark from a list of hooks, or of groups of them, and reports whether that emptied
+// the list.
 func withoutOwn(list *hujson.Array) bool {
 	was := len(list.Elements)
 	list.Elements = slices.DeleteFunc(list.Elements, func(hook hujson.ArrayElement) bool {
@@ -388,7 +389,7 @@ func withoutOwn(list *hujson.Array) bool {
 	return was > 0 && len(list.Elements) == 0
 }
 
-// hostHooks are the hooks of a host by event.
+// hostHooks returns the hooks of a host by event.
 func (a *app) hostHooks(h hostKind, whisper bool) map[string]any {
 	line := a.hookLine(h.name)
 	if whisper {
@@ -409,7 +410,7 @@ func (a *app) hostHooks(h hostKind, whisper bool) map[string]any {
 	return hooks
 }
 
-// hookLine is the command of a hook: waymark-hook, beside this program or in PATH.
+// hookLine returns the command of a hook: waymark-hook, beside this program or in PATH.
 func (a *app) hookLine(host string) string {
 	hook := filepath.Join(filepath.Dir(programPath()), "waymark-hook")
 	if runtime.GOOS == "windows" {
@@ -433,7 +434,7 @@ func (a *app) hookLine(host string) string {
 	return strings.Join(words, " ")
 }
 
-// shellWord quotes a word where a shell would read it as anything but itself.
+// shellWord quotes a word that a shell would not take literally.
 func shellWord(w string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-:=+@%", r)
@@ -447,7 +448,7 @@ func shellWord(w string) string {
 	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 }
 
-// programPath is how a host starts this program.
+// programPath returns the path by which a host starts this program.
 func programPath() string {
 	if path, err := os.Executable(); err == nil {
 		return path

@@ -61,11 +61,12 @@ server (--search-tool). Without a place to search it only prints the hypotheses.
 	})
 }
 
-// The most text that is looked in: what one request may carry, with room for its form.
+// maxTexts is the maximum size of the texts to search, in bytes. One request can carry them, with room for its
+// encoding.
 const maxTexts = 12 << 20
 
-// textsIn reads files, and the files of folders in order of their names. In a folder, what is hidden or no text is
-// passed over.
+// textsIn reads files, and the files of folders in order of their names. It skips hidden files in a folder, and files
+// that are not UTF-8 text.
 func (a *app) textsIn(names []string) (docs []evidence.Document, err error) {
 	size := 0
 	for _, name := range names {

@@ -1,8 +1,8 @@
 // Command waymark tells an agent which tool comes next.
 //
-// It is flags and wiring only. A command that asks or changes something speaks the HTTP API, either
-// to the server that has the data directory or to the same handler in this process (see
-// [client]); serve and mcp put that handler on a socket or a pipe.
+// It is flags and wiring only. A command that asks or changes something calls the HTTP API, either of the server that
+// has the data directory or of the same handler in this process (see [client]); serve and mcp put that handler on a
+// socket or a pipe.
 //
 //	            ┌── data directory is free ──▶ open store ─▶ live ─▶ server ─▶ handler
 //	command ────┤                                                        ▲
@@ -45,15 +45,15 @@ const (
 	exitFailed   = 3
 )
 
-// errNegative is an answer of "no" that was already printed.
+// errNegative is a negative result that was already printed.
 var errNegative = errors.New("negative answer")
 
-// rejected is an answer of "no" that is still to be printed.
+// rejected is a negative result that is still to be printed.
 type rejected struct{ error }
 
 func (e rejected) Unwrap() error { return e.error }
 
-// usageError is a command line that cannot be meant.
+// usageError is an error in the command line.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -102,8 +102,8 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	return said.ExitCode
 }
 
-// exitCode tells a wrong command line from one that could not be carried out. Whatever fails before a
-// command has started is a matter of usage; so is a request that the API calls malformed or invalid.
+// exitCode returns the exit code of an error. An error before the command has started is wrong usage; so is a request
+// that the API rejects as malformed or invalid.
 func (a *app) exitCode(err error) int {
 	switch {
 	case !a.started || errors.As(err, new(usageError)):
@@ -118,14 +118,14 @@ func (a *app) exitCode(err error) int {
 	return exitFailed
 }
 
-// oneLine keeps an error on one line; joined errors stand side by side.
+// oneLine puts an error on one line, with joined errors side by side.
 func oneLine(s string) string {
 	return clean(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' }), "; "))
 }
 
 // app is one run of the program: its streams and the settings every command shares.
 type app struct {
-	ctx       context.Context // ends with a signal; what the command reads ends with it
+	ctx       context.Context // ends with a signal, and ends the reading of input
 	in        io.Reader
 	out, errs io.Writer
 	started   bool // a command's own function has begun
@@ -140,7 +140,7 @@ type app struct {
 
 	store string // address of a database of PostgreSQL; empty: the store is in the data directory
 
-	// What flags say; the rest of each is set where it is used.
+	// Values of flags; the other fields are set where they are used.
 	serving    server.Config
 	life       live.Options
 	upstream   gateway.Options
@@ -150,7 +150,7 @@ type app struct {
 	judge      endpoint.Options
 	judges     []string // models of that endpoint
 
-	addsServers bool   // the command does
+	addsServers bool   // the command is gateway add
 	yes         bool   // questions are answered beforehand
 	style       string // of progress: auto, plain or none
 }
@@ -214,7 +214,7 @@ error is one line of JSON on stderr: {"error","exit_code"} and, of a refused req
 	return root
 }
 
-// wrap loads the settings before each command's own function and notes that it has started.
+// wrap makes every command load the settings before its own function and note that it has started.
 func (a *app) wrap(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		a.wrap(sub)
@@ -233,7 +233,7 @@ func (a *app) wrap(cmd *cobra.Command) {
 	}
 }
 
-// prepare loads the settings and notes what the command line says.
+// prepare loads the settings and checks the style of progress and the name of the workspace.
 func (a *app) prepare(cmd *cobra.Command) error {
 	if err := a.loadSettings(cmd); err != nil {
 		return err
@@ -248,7 +248,7 @@ func (a *app) prepare(cmd *cobra.Command) error {
 	return nil
 }
 
-// group is a command that only holds others.
+// group returns a command that only has subcommands.
 func group(use, short string, subs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: noSuchCommand, RunE: needsCommand}
 	cmd.AddCommand(subs...)

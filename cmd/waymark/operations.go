@@ -26,7 +26,7 @@ import (
 type operation struct {
 	id    string // of the operation
 	use   string // the name and the arguments, as cobra shows them
-	args  string // the fields of the arguments, in order: "query..." is all that are left, "id*" a request for each
+	args  string // the fields of the arguments, in order: "query..." takes all that are left, "id*" sends a request for each
 	flags string // the fields that are flags, as in "intent context=after"
 	set   map[string]any
 
@@ -35,9 +35,9 @@ type operation struct {
 
 	short, long, example string
 
-	confirm string                   // the question before it, which --yes answers
-	done    string                   // what became of the first argument, where the answer is empty
-	more    func(cmd *cobra.Command) // flags that are no fields
+	confirm string                   // the question asked first, unless --yes is given
+	done    string                   // printed after the arguments if the answer is empty
+	more    func(cmd *cobra.Command) // adds flags that are not fields
 	prepare func(cmd *cobra.Command, args []string, q *asked) error
 	show    shows                                                // nil: as tables
 	check   func(a *app, q *asked, body json.RawMessage) error   // after show: how the command ends
@@ -48,16 +48,16 @@ type operation struct {
 // shows prints an answer for people.
 type shows func(a *app, q *asked, body json.RawMessage) error
 
-// asked is a request under way.
+// asked is a request that is being built and sent.
 type asked struct {
 	server.Operation
 	fields map[string]any
 	body   any    // in place of the fields of the body: a value, or a reader of lines of JSON
-	input  string // the file that the body is, as the command line names it
+	input  string // the file of the body, as the command line names it
 	file   io.Closer
 }
 
-// operationsOf are the operations of the API, by id.
+// operationsOf returns the operations of the API by id.
 var operationsOf = sync.OnceValue(func() map[string]server.Operation {
 	all := map[string]server.Operation{}
 	for _, o := range server.Operations() {
@@ -148,7 +148,7 @@ func (a *app) of(o operation) *cobra.Command {
 	return cmd
 }
 
-// print prints an answer: as it came with --json, else as the operation shows it.
+// print prints an answer: unchanged with --json, else in the form of the operation.
 func (o *operation) print(a *app, cmd *cobra.Command, q *asked, about string, body json.RawMessage) error {
 	switch {
 	case a.json:
@@ -166,7 +166,7 @@ func (o *operation) print(a *app, cmd *cobra.Command, q *asked, about string, bo
 	return a.render(body, fields, columns, o.none)
 }
 
-// showing is a show of a typed answer.
+// showing returns a function that decodes an answer and shows it.
 func showing[Answer any](show func(*app, Answer)) shows {
 	return func(a *app, _ *asked, body json.RawMessage) error {
 		var answer Answer
@@ -178,7 +178,7 @@ func showing[Answer any](show func(*app, Answer)) shows {
 	}
 }
 
-// flagsOf gives fields of a request as flags, and returns the fields by the names of the flags.
+// flagsOf adds flags for fields of a request, and returns the fields by the names of the flags.
 func flagsOf(cmd *cobra.Command, op server.Operation, fields string) map[string]string {
 	names, f := map[string]string{}, cmd.Flags()
 	for pair := range strings.FieldsSeq(fields) {
@@ -214,7 +214,7 @@ func flagsOf(cmd *cobra.Command, op server.Operation, fields string) map[string]
 	return names
 }
 
-// take sets a field to what a flag says, if it was given.
+// take sets a field to the value of a flag, if the flag was given.
 func (q *asked) take(f *pflag.Flag, field string) error {
 	if !f.Changed {
 		return nil
@@ -251,8 +251,8 @@ func (q *asked) send(ctx context.Context, c *client) (json.RawMessage, error) {
 	return answer, err
 }
 
-// requestOf is the request of an operation with these fields. Another body, a value or a reader of lines of JSON, takes the
-// place of the fields of the body.
+// requestOf returns the request of an operation with these fields. other, a value or a reader of lines of JSON,
+// replaces the fields of the body.
 func requestOf(o server.Operation, fields map[string]any, other any) (r call, err error) {
 	query, body := url.Values{}, map[string]any{}
 	r = call{method: o.Method, path: o.Path}

@@ -10,15 +10,15 @@ import (
 	"waymark/storage"
 )
 
-// ownerNote says which process has a data directory and how to talk to it. It is a note for people and
-// for other commands, not the lock: the lock is held by [storage.Open] and vanishes with the process, while
-// the note may outlive a crash.
+// ownerNote names the process that has a data directory and its address. It is a note for people and for other
+// commands, not the lock: the lock is held by [storage.Open] and vanishes with the process, while the note may outlive
+// a crash.
 type ownerNote struct {
 	PID     int    `json:"pid"`
 	Addr    string `json:"addr,omitempty"` // where it answers; empty if it does not
 	Token   string `json:"token,omitempty"`
 	Command string `json:"command,omitempty"`
-	// GivesWay says that it leaves the directory to a server that starts.
+	// GivesWay is set if the process leaves the directory to a server that starts.
 	GivesWay bool `json:"gives_way,omitempty"`
 }
 
@@ -35,7 +35,7 @@ func (o ownerNote) String() string {
 
 const ownerName = "owner.json"
 
-// writeOwner leaves the note in dir, readable by its user alone.
+// writeOwner writes the note to dir, readable by its user alone.
 func writeOwner(dir string, o ownerNote) error {
 	b, err := json.Marshal(o)
 	return errors.Join(err, storage.ReplaceFile(filepath.Join(dir, ownerName), append(b, '\n')))

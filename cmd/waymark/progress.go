@@ -9,8 +9,8 @@ import (
 	"golang.org/x/term"
 )
 
-// progress tells a waiting person how far long work has come, on stderr only: in one line drawn over and over on a
-// terminal, else in a line when the phase changes, and at most one a second.
+// progress shows the progress of long work on stderr. The style bar redraws one line on a terminal. The style plain
+// prints a line when the phase changes, and at most one a second within a phase.
 type progress struct {
 	app   *app
 	style string // bar, plain or none
@@ -28,7 +28,7 @@ func (a *app) progressFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.style, "progress", "auto", "how progress is shown on stderr: auto (a bar on a terminal), plain or none")
 }
 
-// progress chooses how to show it. Control characters go to terminals alone.
+// progress chooses the style; only terminals get control characters.
 func (a *app) progress(what string, total int64) *progress {
 	style := a.style
 	if style == "auto" {
@@ -60,7 +60,7 @@ func (p *progress) at(n int64, doing string) {
 	fmt.Fprint(p.app.errs, clearLine+line)
 }
 
-// hide takes the bar away until the next call of at, if there is one.
+// hide clears the bar until the next call of at, if there is one.
 func (p *progress) hide() {
 	if p.style == "bar" {
 		fmt.Fprint(p.app.errs, clearLine)

@@ -44,8 +44,8 @@ only compares; --verify compares the fresh model with the active one, byte for b
 	})
 }
 
-// rebuild asks the owner of the data directory to rebuild one workspace, or all. Without an owner this process is one, as a
-// window is, so that others get answers meanwhile.
+// rebuild asks the owner of the data directory to rebuild one workspace, or all. If there is no owner, this process
+// opens the directory as a window, so that others get answers meanwhile.
 func (a *app) rebuild(ctx context.Context, c *client, all bool, how map[string]any) (worst error) {
 	var err error
 	list, bar := struct{ Workspaces []string }{[]string{a.workspace}}, a.progress("rebuild", 1000)
@@ -79,7 +79,7 @@ func ownerGone(err error) bool {
 	return errors.As(err, new(*url.Error)) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// rebuilt is the error of a job, from which the exit code follows.
+// rebuilt returns the error that determines the exit code of a job, or nil.
 func rebuilt(job live.Job) error {
 	switch {
 	case job.State == live.JobRefused, job.Verify != nil && !job.Verify.Equal:
@@ -90,7 +90,7 @@ func rebuilt(job live.Job) error {
 	return nil
 }
 
-// showRebuild prints a job, of several workspaces as one line each.
+// showRebuild prints a job, with all as one line for each workspace.
 func (a *app) showRebuild(workspace string, all bool, job live.Job, body json.RawMessage) (err error) {
 	if a.json {
 		if all {

@@ -16,8 +16,8 @@ import (
 	"waymark/server"
 )
 
-// refusedInput is an error of sending what a file holds: an answer of "no" where the server refused it, but for a judge
-// that is asked for and not configured.
+// refusedInput returns the error of sending the content of a file. If the server rejected the content, it is a negative
+// result; but if a judge was asked for and none is configured, it is wrong usage.
 func refusedInput(name string, err error) error {
 	err = fmt.Errorf("%s: %w", name, err)
 	var p *problem
@@ -31,7 +31,7 @@ func refusedInput(name string, err error) error {
 	return err
 }
 
-// named is what an input is called in an error.
+// named returns the name of an input in an error.
 func named(path string) string {
 	if path == "-" {
 		return "standard input"
@@ -39,10 +39,10 @@ func named(path string) string {
 	return path
 }
 
-// byteOrderMark is what Windows puts before texts in UTF-8.
+// byteOrderMark is the mark with which Windows begins texts in UTF-8.
 const byteOrderMark = "\uFEFF"
 
-// openInput opens a file, or standard input for "-", after the mark that it may begin with.
+// openInput opens a file, or standard input for "-", and skips a byte order mark.
 func (a *app) openInput(path string, limit int64) (io.ReadCloser, error) {
 	in := io.NopCloser(bounded.New(a.ctx, a.in, named(path), limit))
 	if path != "-" {
@@ -77,7 +77,7 @@ func (a *app) readFile(path string) ([]byte, error) {
 	return bounded.ReadFile(a.ctx, path, bounded.Document)
 }
 
-// jsonInput reads a file, or standard input, that the server will check.
+// jsonInput reads a file, or standard input, and checks only that it is JSON; the server checks the rest.
 func (a *app) jsonInput(path string) (json.RawMessage, error) {
 	text, err := a.readInput(path)
 	return text, cmp.Or(err, checkJSON(text, path))
@@ -90,11 +90,11 @@ func checkJSON(text []byte, path string) error {
 	return nil
 }
 
-// jsonLines reads the beginning of the input, and says whether it is one JSON object a line, however long; else it is one
-// value.
+// jsonLines reads the beginning of the input, and reports whether the input is one JSON object a line, however long the
+// lines, and not a single value. rest is the whole input.
 func jsonLines(in io.Reader) (rest io.Reader, lines bool, err error) {
 	r, head, first := bufio.NewReaderSize(in, 1<<20), []byte{}, []byte{}
-	for err == nil && len(first) == 0 { // blank lines count
+	for err == nil && len(first) == 0 { // blank lines stay, for the numbers of lines
 		first, err = r.ReadSlice('\n')
 		head = append(head, first...)
 		first = bytes.TrimSpace(first)

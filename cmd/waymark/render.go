@@ -19,7 +19,7 @@ type member struct {
 	value hujson.ValueTrimmed
 }
 
-// membersOf are the fields of an object; other values have none.
+// membersOf returns the fields of an object; other values have none.
 func membersOf(value hujson.ValueTrimmed) (all []member) {
 	if object, ok := value.(*hujson.Object); ok {
 		for _, m := range object.Members {
@@ -29,8 +29,8 @@ func membersOf(value hujson.ValueTrimmed) (all []member) {
 	return all
 }
 
-// chosen are fields of an object by their paths, as in dag.tasks, in the order of the paths and under these as names; all
-// without paths.
+// chosen returns the fields of an object at these paths, as in dag.tasks, named and ordered by the paths. Without paths
+// it returns all fields.
 func chosen(object []member, paths string) (found []member) {
 	if paths == "" {
 		return object
@@ -52,9 +52,9 @@ func chosen(object []member, paths string) (found []member) {
 	return found
 }
 
-// render prints an answer for people: its message, its plain fields, then each list of objects as a table. Of the answer
-// fields are shown, of the objects columns, each in this order; empty: all. A list that is the first field comes first: it
-// is the answer. Where that is empty, none says why.
+// render prints an answer for people: its message, its plain fields, then each list of objects as a table. fields
+// selects the fields of the answer and columns those of the objects, each in this order; empty selects all. If the
+// first field is a list, it is the answer and comes first. If that list is empty, none is printed as the reason.
 func (a *app) render(body json.RawMessage, fields, columns string, none ...string) error {
 	answer, err := hujson.Parse(body)
 	if err != nil {
@@ -64,7 +64,7 @@ func (a *app) render(body json.RawMessage, fields, columns string, none ...strin
 	shown := slices.Clone(chosen(all, fields))
 	var plain []string
 	var lists []member
-	printed := 0 // of the lists
+	printed := 0 // number of lists printed so far
 	for i := range shown {
 		f := shown[i]
 		line := text(f.value, math.MaxInt)
@@ -107,7 +107,7 @@ func (a *app) render(body json.RawMessage, fields, columns string, none ...strin
 	return nil
 }
 
-// show prints what has no HTTP answer behind it, as --json wants it or for people.
+// show prints a value that is not an HTTP answer, as JSON with --json, else for people.
 func (a *app) show(v any, fields, columns string) error {
 	if a.json {
 		return a.printValue(v)
@@ -125,7 +125,8 @@ type row struct {
 	fields []member
 }
 
-// rowsOf are the objects in a value: itself, those of a list, or those of a map, which begin with their keys.
+// rowsOf returns the objects in a value: the value itself, the elements of a list, or the values of a map, each with
+// its key as the first field.
 func rowsOf(of string, value hujson.ValueTrimmed, columns string) (rows []row) {
 	add := func(fields []member) {
 		if fields = chosen(fields, columns); len(fields) > 0 {
@@ -148,8 +149,8 @@ func rowsOf(of string, value hujson.ValueTrimmed, columns string) (rows []row) {
 	return rows
 }
 
-// grid prints objects as a table, with a column for each field that has a value in any of them. What they hold in lists
-// and objects of their own comes as further tables, whose first column is the object.
+// grid prints objects as a table, with a column for each field that has a value in any of them. Lists and objects
+// within them become further tables, whose first column names the object.
 func (a *app) grid(title string, rows []row, gap bool) {
 	var header, titles []string
 	cells, inner := make([]map[string]string, len(rows)), map[string][]row{}
@@ -172,7 +173,7 @@ func (a *app) grid(title string, rows []row, gap bool) {
 			}
 		}
 	}
-	if slices.Contains(header, "rank") { // without one, an object is out of the ranking
+	if slices.Contains(header, "rank") { // objects without a rank come last
 		rank := func(cells map[string]string) int {
 			n, err := strconv.Atoi(cells["rank"])
 			if err != nil {
@@ -202,8 +203,8 @@ func (a *app) grid(title string, rows []row, gap bool) {
 	}
 }
 
-// text is a plain value, or a list of plain values, with at most so many characters of each; empty: it is neither, or
-// there is nothing to show.
+// text returns a plain value, or a list of plain values, with at most so many characters of each. It is empty for other
+// values, and if there is nothing to show.
 func text(value hujson.ValueTrimmed, most int) string {
 	switch v := value.(type) {
 	case hujson.Literal:

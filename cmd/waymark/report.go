@@ -54,7 +54,7 @@ func (a *app) report(ctx context.Context, keep bool) error {
 		return err
 	}
 	debug.SetMemoryLimit(limit) // an import holds a whole model
-	quiet := *a                 // what becomes of the sessions is said on stderr
+	quiet := *a                 // the result of the import goes to stderr
 	quiet.out, quiet.json = a.errs, false
 	for _, p := range places {
 		if p.Status != report.Read || p.Files == 0 {

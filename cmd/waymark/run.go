@@ -87,7 +87,7 @@ Calls that nothing says are harmless wait for waymark runs approve. Exits 1 unle
 	})
 }
 
-// runRequest adds what is to be run to the fields of a request. What is no file is a capability.
+// runRequest adds the DAG or the capability to run to the fields of a request. A name that is no file is a capability.
 func (a *app) runRequest(name string, fields map[string]any) error {
 	if _, err := os.Stat(name); name != "-" && errors.Is(err, os.ErrNotExist) {
 		if strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".json") {
@@ -104,7 +104,7 @@ func (a *app) runRequest(name string, fields map[string]any) error {
 	if err := json.Unmarshal(text, &given); err != nil {
 		return usagef("%s is no JSON object", name)
 	}
-	if _, bare := given["tasks"]; bare { // the DAG itself, without what an answer has around it
+	if _, bare := given["tasks"]; bare { // the DAG itself, without the answer around it
 		given = map[string]json.RawMessage{"dag": text}
 	}
 	for name, value := range given {
@@ -113,7 +113,7 @@ func (a *app) runRequest(name string, fields map[string]any) error {
 	return nil
 }
 
-// setValues adds what --set gives to the values of a request: TASK.ARGUMENT=VALUE, params.NAME=VALUE or intent=TEXT.
+// setValues adds the values of --set to those of a request: TASK.ARGUMENT=VALUE, params.NAME=VALUE or intent=TEXT.
 func setValues(body map[string]any, set []string) error {
 	values := map[string]map[string]json.RawMessage{}
 	if given, ok := body["values"].(json.RawMessage); ok && json.Unmarshal(given, &values) != nil {
@@ -144,7 +144,7 @@ func setValues(body map[string]any, set []string) error {
 	return nil
 }
 
-// stayWith waits until a run ends, or waits for a person, and shows it. An interrupt cancels it.
+// stayWith waits until a run ends, or waits for approval, and shows it. An interrupt cancels the run.
 func (a *app) stayWith(ctx context.Context, c *client, id string) error {
 	var s dagrun.Status
 	bar := a.progress("run", -1)
@@ -172,10 +172,10 @@ func (a *app) stayWith(ctx context.Context, c *client, id string) error {
 	return err
 }
 
-// shownArguments is how many bytes of the arguments of a call that waits are shown.
+// shownArguments is the number of bytes shown of the arguments of a waiting call.
 const shownArguments = 4 << 10
 
-// showWaiting shows the calls that wait for a person, those of some tasks or all.
+// showWaiting shows the calls that wait for approval: those of the given tasks, or all if none is given.
 func showWaiting(w io.Writer, s dagrun.Status, tasks []string) {
 	for _, n := range s.Nodes {
 		if !slices.Contains(s.Waiting, n.ID) || len(tasks) > 0 && !slices.Contains(tasks, n.ID) {
@@ -190,8 +190,8 @@ func showWaiting(w io.Writer, s dagrun.Status, tasks []string) {
 	}
 }
 
-// approveRun shows the calls of a run that wait, decides about those, and stays with the run. At a terminal it asks before
-// they are made.
+// approveRun shows the waiting calls of a run, sends the decision about them, and stays with the run. At a terminal it
+// asks before the calls are made.
 func (a *app) approveRun(ctx context.Context, c *client, q *asked) error {
 	var s dagrun.Status
 	id, tasks := q.fields["id"].(string), q.fields["nodes"].([]string)

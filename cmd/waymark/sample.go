@@ -9,7 +9,8 @@ import (
 	"waymark/suggest"
 )
 
-// bundledSample records what the import of the folder does, source and all: equal logs give equal models.
+// bundledSample records the same as an import of the folder, including the source, because equal logs give equal
+// models.
 var bundledSample = importInput{Path: "sample", Format: "dataset", folder: true,
 	open: func(ctx context.Context, o ingest.Options) iter.Seq2[ingest.Item, error] {
 		return ingest.ReadFS(ctx, sample.Files(), o)

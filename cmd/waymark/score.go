@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// scoreKinds are the scorers with a rubric of the program.
+// scoreKinds are the scorers with a built-in rubric.
 var scoreKinds = []string{"hypothesis", "council", "contribution", "session"}
 
 func (a *app) scoreCommand() *cobra.Command {
@@ -28,7 +28,7 @@ of the dimensions; totals that come with them are compared and never used.`,
 				return err
 			}
 			var fields map[string]json.RawMessage
-			object := json.Unmarshal(input, &fields) == nil && fields != nil // else the server says what is wrong
+			object := json.Unmarshal(input, &fields) == nil && fields != nil // else the server reports the fault
 			q.fields["scorer"], q.input, q.body = args[0], args[1], input
 			if object && a.judge.BaseURL != "" && fields["judge"] == nil && unscored(fields) {
 				fields["judge"], q.body = json.RawMessage("{}"), fields
@@ -49,7 +49,7 @@ of the dimensions; totals that come with them are compared and never used.`,
 	})
 }
 
-// unscored reports whether an input has things without scores, or answers without reviews, which a judge may give.
+// unscored reports whether an input has items without scores, or answers without reviews, which a judge may supply.
 func unscored(fields map[string]json.RawMessage) bool {
 	for _, list := range []string{"hypotheses", "items"} {
 		var things []map[string]json.RawMessage

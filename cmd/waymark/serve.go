@@ -59,7 +59,7 @@ loopback address every request needs an API key, so one must exist before (wayma
 	return cmd
 }
 
-// engineFlags are the flags of the commands that own the data directory for long.
+// engineFlags adds the flags of the commands that hold the data directory for long.
 func (a *app) engineFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&a.embeddings.BaseURL, "embeddings-url", "", "OpenAI-compatible `endpoint` of embeddings for search, as in http://127.0.0.1:11434/v1; its key comes from WAYMARK_EMBEDDINGS_KEY")
@@ -72,7 +72,7 @@ func (a *app) engineFlags(cmd *cobra.Command) {
 	a.judgeFlags(cmd)
 }
 
-// judgeFlags are the flags of the commands in whose process scorers may run.
+// judgeFlags adds the flags of the commands in whose process scorers may run.
 func (a *app) judgeFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&a.judge.BaseURL, "judge-url", "", "OpenAI-compatible `endpoint` of models that judge for scorers; its key comes from WAYMARK_JUDGE_KEY")
@@ -102,7 +102,7 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool) (err error) 
 	if _, err := c.ask(ctx, "list-keys", nil, &list); err != nil {
 		return err
 	}
-	if who.requireKey && len(list.Keys) == 0 { // nobody could be let in
+	if who.requireKey && len(list.Keys) == 0 { // every request would be refused
 		return fmt.Errorf("%s is reachable from other machines and there is no API key yet: make one with `waymark keys create`, or listen on 127.0.0.1", addr)
 	}
 	if sampled {
@@ -116,7 +116,7 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool) (err error) 
 	}
 	local := localAddr(ln.Addr().(*net.TCPAddr))
 	base, noted, own := "http://"+local, local, []net.Listener(nil)
-	if a.serving.TLS != nil { // commands of this machine go on without certificates
+	if a.serving.TLS != nil { // commands of this machine need no certificate
 		plain, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 		if err != nil {
 			return errors.Join(err, ln.Close())
@@ -137,14 +137,14 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool) (err error) 
 	return h.server.Serve(ctx, ln, own...)
 }
 
-// takeIn takes in what hooks spool, until the function it returns is called.
+// takeIn imports the calls that hooks spool, until the returned function is called.
 func (h *house) takeIn(ctx context.Context, workspace string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var both sync.WaitGroup
 	both.Go(func() { h.feed.Whisper(ctx, h.dir) })
 	both.Go(func() {
 		if names, err := h.workspaces.List(ctx); err == nil && slices.Contains(names, workspace) { // a key makes a workspace
-			_ = h.feed.KeepKey(ctx, workspace) // without it hooks leave no digests, and the feed says so
+			_ = h.feed.KeepKey(ctx, workspace) // without it hooks leave no digests; the feed logs the error
 		}
 		h.feed.Run(ctx)
 	})
@@ -154,7 +154,7 @@ func (h *house) takeIn(ctx context.Context, workspace string) (stop func()) {
 	}
 }
 
-// localAddr is where this machine reaches a listener.
+// localAddr returns the address at which this machine reaches a listener.
 func localAddr(a *net.TCPAddr) string {
 	if a.IP.IsUnspecified() {
 		return (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: a.Port}).String()
@@ -162,8 +162,8 @@ func localAddr(a *net.TCPAddr) string {
 	return a.String()
 }
 
-// welcome prints where the server answers, a link that signs in to the page, and how to tell the server to a host. Without
-// --json the link goes to a terminal only: what keeps the output may be read by others.
+// welcome prints the addresses of the server, a link that signs in to the page, and how to connect a host. Without
+// --json it prints the link to a terminal only, because others may read stored output.
 func (a *app) welcome(ctx context.Context, c *client, dir, base string, requireKey bool) error {
 	var made struct{ Path string }
 	if _, err := c.ask(ctx, "create-sign-in-link", nil, &made); err != nil {
@@ -203,7 +203,7 @@ func (a *app) mcp(ctx context.Context, agent string) error {
 	if err := a.checkAgent(agent); err != nil {
 		return err
 	}
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a host that has gone is an error of the write, not the end of the process
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a write to a closed host returns an error instead of ending the process
 	h, _, err := a.enter(ctx, a.logger(), window)
 	if h != nil {
 		if err = h.client(a.workspace).makeWorkspace(ctx); err != nil {
@@ -218,14 +218,14 @@ func (a *app) mcp(ctx context.Context, agent string) error {
 	return errors.Join(err, stop())
 }
 
-// window is the access of `waymark mcp`: any window of a host may have the data directory, and answers those that know
-// the token of the owner note.
+// window is the access of `waymark mcp`. Any process that a window of a host starts may hold the data directory; it
+// answers those that know the token of the owner note.
 var window = access{requireKey: true, serves: true, window: true, maxBody: mcpserver.MaxFrame}
 
-// takeOver is how often a window looks whether the data directory is free, and whether a server wants it.
+// takeOver is the interval at which a window checks whether the data directory is free, and whether a server wants it.
 const takeOver = 100 * time.Millisecond
 
-// longestTakeOver is how long a process waits for an owner that ends: longer than any graceful shutdown.
+// longestTakeOver is the longest wait for an owner that ends: longer than any graceful shutdown.
 const longestTakeOver = 30 * time.Second
 
 // own serves the data directory whenever no other process does, until ctx ends. h is the directory, if it is open.
@@ -264,7 +264,7 @@ func (a *app) lend(ctx context.Context, h *house) (err error) {
 	defer cancel()
 	go func() {
 		for seen := 0; seen < 2 && ctx.Err() == nil; time.Sleep(takeOver) {
-			if seen++; !claimed(h.dir) { // once may be another window that looks at the same moment
+			if seen++; !claimed(h.dir) { // once may be another window that checks at the same moment
 				seen = 0
 			}
 		}
@@ -273,7 +273,7 @@ func (a *app) lend(ctx context.Context, h *house) (err error) {
 	return h.server.Serve(ctx, ln)
 }
 
-// owner is the process that has the data directory, by its note.
+// owner returns the process that has the data directory, from its note.
 func (a *app) owner() (mcpserver.Owner, error) {
 	o, err := readOwner(a.data)
 	if err == nil && o.Addr == "" {
@@ -282,7 +282,7 @@ func (a *app) owner() (mcpserver.Owner, error) {
 	return mcpserver.Owner{Endpoint: "http://" + o.Addr + "/mcp", Token: o.Token}, err
 }
 
-// checkAgent refuses a name without a tool set, so that a mistake does not look like an agent without tools.
+// checkAgent rejects a name without a tool set, so that a mistake does not look like an agent without tools.
 func (a *app) checkAgent(name string) error {
 	if name == "" {
 		return nil

@@ -17,23 +17,24 @@ import (
 	"waymark/storage"
 )
 
-// settings are the flags that may also come from the settings file and from WAYMARK_* variables;
-// defaults < file < environment < flags. Flags that grant something once (--yes)
-// are left out on purpose: nobody should have them lying around in a file.
+// settings are the flags that may also come from the settings file and from WAYMARK_* variables; defaults < file <
+// environment < flags. Flags that grant something once (--yes) are left out on purpose, so that no file grants it
+// forever.
 var settings = append([]string{
 	"data", "store", "workspace", "json", "log-level",
 	"addr", "allow-host", "allow-origin", "proxy", "tls-cert", "tls-key",
 	"profile", "limit", "progress",
 }, processSettings...)
 
-// processSettings configure the process that has the data directory. Beside a running server they have no effect.
+// processSettings configure the process that has the data directory. If a server is already running, they have no
+// effect.
 var processSettings = []string{
 	"thesaurus", "embeddings-url", "embeddings-model", "judge-url", "judge-model", "judge-timeout", "record-scores",
 	"drop-intents", "drop-digests", "keep-secrets", "mine", "unload-after", "keep-for",
 	"connect", "tool-mode", "expose", "preload", "suggest-after", "strict-results", "idle-stop", "result-limit",
 }
 
-// everywhere are the settings that hold for commands without their flags, too: where the data is, and what is written.
+// everywhere are the settings that also apply to commands without their flags: where the data is, and what is written.
 var everywhere = []string{"store", "drop-intents", "drop-digests"}
 
 // setting is one line of the settings that doctor shows.
@@ -51,8 +52,8 @@ type shownSettings struct {
 	Settings []setting `json:"settings"`
 }
 
-// loadSettings gives every flag of cmd that was not set on the command line its value from the environment or the
-// settings file, and notes where each setting comes from.
+// loadSettings sets every flag of cmd that was not set on the command line from the environment or the settings file,
+// and notes where each setting comes from.
 func (a *app) loadSettings(cmd *cobra.Command) error {
 	file, path, err := a.settingsFile(cmd.Flags())
 	if err != nil {
@@ -106,7 +107,7 @@ func variableOf(name string) string {
 	return "WAYMARK_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
-// setting is one of the settings, by its name.
+// setting returns a setting by its name.
 func (a *app) setting(name string) (s setting) {
 	if i := slices.IndexFunc(a.settings.Settings, func(s setting) bool { return s.Name == name }); i >= 0 {
 		s = a.settings.Settings[i]
@@ -114,13 +115,13 @@ func (a *app) setting(name string) (s setting) {
 	return s
 }
 
-// flagName is what the user wrote to set a flag: the flag itself, an environment variable or a line of a file.
+// flagName returns what set a flag, for errors: the flag itself, an environment variable or a line of a file.
 func (a *app) flagName(name string) string {
 	s := a.setting(name)
 	return map[string]string{"environment": s.From, "file": "settings file " + s.From + ": " + name, "flag": s.From, "default": "--" + name}[s.Origin]
 }
 
-// findFlag is the first flag of a name in the tree of commands.
+// findFlag returns the first flag of a name in the tree of commands.
 func findFlag(cmd *cobra.Command, name string) *pflag.Flag {
 	if f := cmd.LocalFlags().Lookup(name); f != nil {
 		return f
@@ -171,8 +172,8 @@ func setFlag(f *pflag.Flag, value any) error {
 	return s.Replace(values)
 }
 
-// defaultConfigFile is where the platform keeps an application's settings; "" where this user has no such place. The
-// current directory is none: whoever wrote a file there would choose the data directory.
+// defaultConfigFile returns the settings file where the platform keeps those of applications, or "" if this user has no
+// such place. It never looks in the current directory: whoever can write there would choose the data directory.
 func defaultConfigFile() string {
 	dir, err := os.UserConfigDir()
 	if err != nil {

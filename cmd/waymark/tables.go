@@ -13,11 +13,11 @@ import (
 	"golang.org/x/term"
 )
 
-// maxText is how much of a description a table shows; --json has the rest.
+// maxText is the number of characters of a text that a table shows; --json has the rest.
 const maxText = 120
 
-// table prints rows under their headers, aligned with spaces and nothing else, so that people can read it and cut, sort and
-// awk can use it. On a terminal, lines are cut at its width; elsewhere a program may read them.
+// table prints rows under their headers, aligned with spaces only, so that people can read it and cut, sort and awk can
+// process it. On a terminal it cuts lines at the width; elsewhere lines are complete, because a program may read them.
 func (a *app) table(header []string, rows [][]string) {
 	width := math.MaxInt
 	if f, ok := a.out.(*os.File); ok {
@@ -39,8 +39,8 @@ func (a *app) table(header []string, rows [][]string) {
 	}
 }
 
-// clean makes text of others fit to print: one line, without characters that steer a terminal or
-// reorder what is read.
+// clean makes third-party text safe to print: one line, without characters that control a terminal or change the order
+// of the text.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -69,7 +69,7 @@ func number(x float64) string {
 	return s
 }
 
-// printBody prints the body of an HTTP answer as it came.
+// printBody prints the body of an HTTP answer unchanged.
 func (a *app) printBody(body json.RawMessage) error {
 	if len(body) == 0 {
 		return nil
@@ -81,7 +81,7 @@ func (a *app) printBody(body json.RawMessage) error {
 	return err
 }
 
-// printValue prints what has no HTTP answer behind it.
+// printValue prints a value that is not an HTTP answer.
 func (a *app) printValue(v any) error {
 	e := json.NewEncoder(a.out)
 	e.SetEscapeHTML(false)

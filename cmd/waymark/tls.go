@@ -6,8 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// tlsConfig is that of a server with a certificate, nil without. The files are read for each connection, so that a
-// certificate is renewed without a restart; what cannot be read leaves the one before in place.
+// tlsConfig returns the configuration of a server with a certificate, or nil without one. It reads the files for each
+// connection, so that a certificate is renewed without a restart; if they cannot be used, the previous certificate
+// stays.
 func (a *app) tlsConfig(certFile, keyFile string) (*tls.Config, error) {
 	switch {
 	case (certFile == "") != (keyFile == ""):

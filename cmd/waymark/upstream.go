@@ -16,7 +16,7 @@ import (
 	"waymark/suggest"
 )
 
-// upstreamFlags say which servers a process starts and how hosts see their tools.
+// upstreamFlags adds the flags for the servers that a process starts and for how hosts see their tools.
 func (a *app) upstreamFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&a.connect, "connect", false, "start the servers of the workspace that somebody agreed to (waymark gateway add), and offer their tools")
@@ -44,8 +44,8 @@ func (a *app) checkUpstream() error {
 	return nil
 }
 
-// openGateway reads which servers are defined and what was agreed to about them. Nothing is started. Where there is
-// nothing, only a process that serves, or adds servers, goes on: it makes the workspace.
+// openGateway reads the defined servers and the approvals for them. It starts none. Without any servers it opens the
+// gateway only for a process that serves or adds servers, because that creates the workspace.
 func (a *app) openGateway(h *house, serves bool) error {
 	if err := a.checkUpstream(); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (a *app) openGateway(h *house, serves bool) error {
 	return nil
 }
 
-// startServers starts what was agreed to, as it is defined now.
+// startServers starts the servers that were agreed to, by their current definitions.
 func (h *house) startServers() error {
 	defined, err := gateway.ReadDefinitions(h.dir, h.workspace)
 	if err != nil {
@@ -82,7 +82,7 @@ func (h *house) startServers() error {
 	return h.gateway.Connect(defined.Servers)
 }
 
-// withhold notes what nothing may suggest.
+// withhold stores the tools that no answer may suggest.
 func (h *house) withhold() {
 	held := map[string]suggest.Exclusion{}
 	for _, w := range h.gateway.Withheld() {
@@ -95,7 +95,7 @@ func (h *house) withhold() {
 	h.exclusions.Store(suggest.NewExclusions(held))
 }
 
-// withheld is what no answer of a workspace suggests.
+// withheld returns the tools that no answer of a workspace may suggest.
 func (h *house) withheld(workspace string) *suggest.Exclusions {
 	if workspace != h.workspace {
 		return nil
@@ -103,7 +103,7 @@ func (h *house) withheld(workspace string) *suggest.Exclusions {
 	return h.exclusions.Load()
 }
 
-// connected are the servers that offer their tools to a workspace.
+// connected returns the servers that offer their tools to a workspace.
 func (h *house) connected(workspace string) []string {
 	if h.gateway == nil || workspace != h.workspace {
 		return nil
@@ -111,7 +111,7 @@ func (h *house) connected(workspace string) []string {
 	return h.gateway.Defined()
 }
 
-// PutTools implements [gateway.Catalog]: the tools of servers come into the workspace as any others do.
+// PutTools implements [gateway.Catalog]: it adds the tools of servers to the workspace like any other tools.
 func (h *house) PutTools(ctx context.Context, tools []catalog.Tool, rows map[string]storage.Change) error {
 	e, err := h.workspaces.Open(ctx, h.workspace)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// build says which program this is.
+// build describes this build of the program.
 type build struct {
-	Version  string `json:"version"` // of the package or module, else the revision of a working copy; (devel) where the build saw none
+	Version  string `json:"version"` // of the package or module, else the revision of a working copy; (devel) if the build has none
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }

@@ -1,8 +1,8 @@
 // Package contribution scores the messages of agents in a research session.
 //
-// A contribution is a message with deltas: JSON objects in fenced blocks, each of which adds, edits or
-// kills an item of a research artifact. The example of the rubric, a hypothesis that a person scored
-// 3, 3, 3, 2, 3 and 1 on the six criteria of its role, has the composite
+// A contribution is a message with deltas: JSON objects in fenced blocks, each of which adds, edits or kills an item of
+// a research artifact. For example, a hypothesis that a person scored 3, 3, 3, 2, 3 and 1 on the six criteria of its
+// role has the composite
 //
 //	3·1 + 3·1 + 3·0.5 + 2·1.5 + 3·2 + 1·0.5 = 17 of 19, which is 89.47 %
 //
@@ -13,12 +13,13 @@
 //	          ▼          ▼
 //	       dropped    rejected
 //
-// A delta that cannot be read is dropped with a reason. One that violates the format stays with its errors and has no
-// scores. The artifact itself is not known: the form of a target id is checked, and an EDIT is scored by its own payload.
+// A delta that cannot be parsed is dropped with a reason. A delta that violates the format stays with its errors and
+// has no scores. The package does not see the artifact: it checks only the form of a target id, and it scores an EDIT
+// by its own payload.
 //
 // The criteria are data: contribution.yaml has weights, scales and levels, tables.yaml the rules. A rule returns the
-// lowest score that the text proves and, where a person may find more, the upper score with the question to settle
-// (needs_human).
+// lowest score that the text proves. If a person may find more, it also returns the upper score and the question to
+// settle (needs_human).
 //
 // [Score] scores one message, [ScoreSession] many. Both are pure functions.
 package contribution
@@ -32,7 +33,7 @@ import (
 	"waymark/score"
 )
 
-// A Role is who contributes.
+// A Role is the role of a contributor.
 type Role string
 
 const (
@@ -41,7 +42,7 @@ const (
 	adversarialCritic   Role = "adversarial_critic"
 )
 
-// Roles are all of them.
+// Roles lists all roles.
 var Roles = []Role{HypothesisGenerator, testDesigner, adversarialCritic}
 
 // Scores maps criteria to levels on their scales.
@@ -52,7 +53,7 @@ type Request struct {
 	ID   string `json:"id,omitempty" max:"256"`
 	Role Role   `json:"role"`
 	Text string `json:"text" is:"required" max:"262144"`
-	// Round is that of a session, from 1.
+	// Round is the round of the session, from 1.
 	Round int `json:"round,omitempty" max:"1000000"`
 	// Scores apply to every valid delta of the text and override the rules.
 	Scores Scores `json:"scores,omitempty"`
@@ -69,12 +70,12 @@ type Report struct {
 	Round   int      `json:"round,omitempty"`
 	Deltas  []*Delta `json:"deltas"`
 	Gates   []Gate   `json:"gates"`
-	// Warnings are a name, a colon and a sentence each.
+	// Each warning is a name, a colon and a sentence.
 	Warnings []string  `json:"warnings"`
 	Dropped  []Dropped `json:"dropped"`
 }
 
-// A Criterion is one score. Source is given or automatic, Level the meaning of the score.
+// A Criterion is one score. Source is "given" or "automatic"; Level is the meaning of the score.
 type Criterion struct {
 	Finding
 	Max    int           `json:"max"`
@@ -83,11 +84,11 @@ type Criterion struct {
 	Level  string        `json:"level"`
 }
 
-// A Gate is a failure that no score makes up for.
+// A Gate is a failure that no score can compensate.
 type Gate struct {
 	Gate        string `json:"gate"`
 	Consequence string `json:"consequence"`
-	// Delta is the number of the delta, from 1, absent for others.
+	// Delta is the number of the delta, from 1; absent for a failure outside of the deltas.
 	Delta  int    `json:"delta,omitempty"`
 	Line   int    `json:"line,omitempty"`
 	Detail string `json:"detail"`
@@ -154,7 +155,7 @@ func (r *Request) check() error {
 	return score.Check(r)
 }
 
-// scoreMessage checks and scores a message alone, without the gate and the warning of a whole set.
+// scoreMessage checks and scores one message, without the gate and the warning that apply to a whole set of messages.
 func scoreMessage(r Request) (Report, error) {
 	if err := r.check(); err != nil {
 		return Report{}, err
@@ -226,7 +227,7 @@ func (d *Delta) score(r *Request, rep *Report) {
 		card.Scores[dim.Name] = new(score.Whole(f.Score))
 		upper += dim.Weight * score.Decimal(f.Upper)
 	}
-	// Given scores are checked and found ones are on the scale, so there is no error.
+	// Given scores were checked, and scores from rules are on the scale, so no error can occur.
 	res, err := criteria().Score(card)
 	if err != nil {
 		panic(err)

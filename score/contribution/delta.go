@@ -16,20 +16,20 @@ import (
 
 // A Delta is one change that a message proposes, with its scores, which are null for a rejected one.
 type Delta struct {
-	// Line of the message is where its JSON begins.
+	// Line is the line of the message where its JSON begins.
 	Line      int     `json:"line"`
 	Operation string  `json:"operation"`
 	Section   string  `json:"section"`
 	TargetID  *string `json:"target_id"`
 	Valid     bool    `json:"valid"`
-	// Errors are the reasons of its rejection, Notes the faults of the payload and minor issues.
+	// Errors are the reasons for its rejection; Notes are the faults of the payload and minor issues.
 	Errors []string `json:"errors"`
 	Notes  []string `json:"notes"`
 
 	Criteria map[string]Criterion `json:"criteria"`
 	// NotApplicable has the reason for each criterion of the role that does not apply.
 	NotApplicable map[string]string `json:"not_applicable"`
-	// Operators are those invoked in the rationale.
+	// Operators are the operators invoked in the rationale.
 	Operators []string       `json:"operators"`
 	Composite *score.Decimal `json:"composite"`
 	// Upper is the composite with the upper score of every criterion.
@@ -45,14 +45,15 @@ type Delta struct {
 
 	rationale string
 	facts     facts
-	// faults make the payload malformed; the delta fails gates by itself; fake are citations.
+	// faults make the payload malformed; gates are those that the delta fails by itself; fake are citations that do not
+	// exist.
 	faults, gates, fake []string
 }
 
 // Operations of a delta.
 const Add, Edit, Kill = "ADD", "EDIT", "KILL"
 
-// Sections of an artifact that the code names; tables.yaml has all of them.
+// Sections of an artifact that the code refers to; tables.yaml lists all sections.
 const (
 	researchThread      = "research_thread"
 	hypothesisSlate     = "hypothesis_slate"
@@ -97,7 +98,7 @@ func (d *Delta) note(format string, args ...any) {
 	d.Notes = append(d.Notes, fmt.Sprintf(format, args...))
 }
 
-// oneOf reads a field that is one of a few names, whatever its case and spacing.
+// oneOf reads a field whose value is one of the names, in any case and spacing. Any other value rejects the delta.
 func (d *Delta) oneOf(object map[string]any, field string, names []string) string {
 	if object[field] == nil {
 		d.reject("%s is missing", field)
@@ -159,7 +160,7 @@ func (d *Delta) readFields() {
 	for _, f := range tables().Sections[d.Section].Fields {
 		v := d.payload[f.Name]
 		absent := v == nil || v == ""
-		// A scale check is its own test: the role's template has a calculation in its place.
+		// A scale check needs no test: the template of the role has a calculation in its place.
 		tested := f.Name == "test" && d.payload.flag("scale_check") && d.payload.text("calculation") != ""
 		switch {
 		case !absent && !fits(f.Kind, v):
@@ -174,7 +175,7 @@ func (d *Delta) readFields() {
 	}
 }
 
-// text is all texts of the payload, and the rationale.
+// text returns all texts of the payload, and the rationale.
 func (d *Delta) text() string {
 	return d.payload.words() + "\n" + d.rationale
 }
@@ -182,12 +183,12 @@ func (d *Delta) text() string {
 // maxDeltas is the largest number of deltas of one message.
 const maxDeltas = 1000
 
-// A Dropped is a part of the message that seems to be meant as a delta and cannot be read as one.
+// A Dropped is a part of the message that looks like a delta but cannot be read as one.
 type Dropped struct {
 	Line    int    `json:"line"`
 	Reason  string `json:"reason"`
 	Excerpt string `json:"excerpt"`
-	// rejected: it is in a delta block, so the gate for invalid JSON fails.
+	// rejected is set if the part is in a delta block, so that the gate invalid_json fails.
 	rejected bool
 }
 
@@ -199,9 +200,9 @@ type block struct {
 	delta, json, closed bool
 }
 
-// blocks splits a message. A fenced block ends at a line of at least as many of the same signs and nothing else, so
-// that a longer fence can quote a shorter one. A fence of the same length that opens a delta ends it, too: the closing
-// one was forgotten.
+// blocks splits a message into fenced blocks and prose. A fenced block ends at a line of at least as many of the same
+// signs and nothing else, so that a longer fence can quote a shorter one. A fence of the same length that opens a delta
+// also ends it, because the closing fence was forgotten.
 func blocks(message string) (found []block) {
 	cur, mark := block{line: 1}, ""
 	start, at, line := 0, 0, 0
@@ -237,7 +238,7 @@ func (b block) read() (found deltas, dropped []Dropped) {
 		dropped = append(dropped, Dropped{b.lineAt(at), reason, excerpt(b.body[at:], 160), rejected})
 	}
 	if !b.delta && !b.json {
-		// Prose also quotes and discusses deltas, so one outside of a block is reported and not read.
+		// Prose also quotes and discusses deltas, so a delta outside of a block is reported but not read.
 		for _, m := range pattern("lookalike").FindAllStringIndex(b.body, -1) {
 			const reason = "it stands outside of a delta block; put it between ```delta and ```"
 			drop(m[0], reason, false)
@@ -274,7 +275,7 @@ func (b block) read() (found deltas, dropped []Dropped) {
 		if mended[:length] != b.body[start:at] {
 			notes = append(notes, "repaired: comments, commas or line breaks that JSON does not have")
 		}
-		// A block tagged json may have some other JSON.
+		// A block tagged json may contain JSON that is not a delta.
 		if !b.delta && (object["operation"] == nil || object["section"] == nil) {
 			continue
 		}
@@ -292,7 +293,7 @@ func (b block) read() (found deltas, dropped []Dropped) {
 	return found, dropped
 }
 
-// beside returns text beside objects without the brackets and separators of a list.
+// beside returns the text around objects without the brackets and separators of a list.
 func beside(text string) string { return strings.Trim(text, "[],; \t\r\n") }
 
 func (b block) lineAt(at int) int { return b.line + strings.Count(b.body[:at], "\n") }

@@ -21,11 +21,12 @@ var rubricData []byte
 //go:embed tables.yaml
 var tableData []byte
 
-// criteria has the fourteen criteria with weights, scales and levels. It is one rubric for all roles: criteria of other
-// roles do not apply, which leaves the maxima of the seed, 19, 21.5, 25.5 for a KILL and 21.
+// criteria returns the rubric: fourteen criteria with weights, scales and levels. It is one rubric for all roles.
+// Criteria of other roles do not apply, so the maxima are those of the original rubric: 19 for a generator, 21.5 for a
+// designer, and for a critic 25.5 in a KILL and else 21.
 var criteria = sync.OnceValue(func() *score.Rubric { return score.MustLoad(rubricData) })
 
-// tables are decoded at their first use: most commands never need them. A phrase becomes a pattern of whole words.
+// tables are decoded on first use, because most commands never need them. A phrase becomes a pattern of whole words.
 var tables = sync.OnceValue(func() tableSet {
 	t := score.MustDecode[tableSet](tableData)
 	for name, ways := range t.Phrases {
@@ -36,7 +37,7 @@ var tables = sync.OnceValue(func() tableSet {
 })
 
 type tableSet struct {
-	// Roles has the operators of each role, Gates their consequences.
+	// Roles maps each role to its operators, and Gates each gate to its consequence.
 	Roles    map[Role][]string `json:"roles"`
 	Gates    map[string]string `json:"gates"`
 	Warnings map[string]string `json:"warnings"`
@@ -44,10 +45,10 @@ type tableSet struct {
 	Operators []operator `json:"operators"`
 
 	Kinds map[string]*jsonschema.Schema `json:"kinds"`
-	// Order is that of the sections.
+	// Order is the order of the sections.
 	Order    []string           `json:"order"`
 	Sections map[string]section `json:"sections"`
-	// Phrases are sets of ways to say one thing.
+	// Phrases maps a name to alternative wordings of one thing.
 	Phrases map[string][]string `json:"phrases"`
 
 	Patterns map[string]*regexp.Regexp `json:"patterns"`
@@ -66,7 +67,7 @@ type operator struct {
 	Says *regexp.Regexp `json:"says"`
 }
 
-// fits reports whether a field of a payload has the form of a kind, whose schema is part of the program and valid.
+// fits reports whether a field of a payload has the form of a kind. The schemas are part of the program and valid.
 func fits(kind string, v any) bool {
 	schema, _ := tables().Kinds[kind].Resolve(nil)
 	return schema.Validate(v) == nil
@@ -79,15 +80,15 @@ type section struct {
 	Fields []struct {
 		Name string `json:"name"`
 		Kind string `json:"kind"`
-		// Need is required, expected or empty in an ADD.
+		// Need is "required", "expected" or empty; it applies to an ADD.
 		Need string `json:"need"`
 	} `json:"fields"`
 }
 
-// Facts are the findings about one delta: the words that show each fact, empty if it does not hold.
+// facts maps each fact about one delta to the words that show it, or to "" if it does not hold.
 type facts map[string]string
 
-// hold reports whether all named facts hold, or, with "!" before the name, do not.
+// hold reports whether all named facts hold. A name after "!" requires that the fact does not hold.
 func (f facts) hold(names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool {
 		positive, negated := strings.CutPrefix(name, "!")
@@ -103,8 +104,9 @@ func (f facts) set(name string, holds bool) {
 	}
 }
 
-// A factRow sets a fact where other facts hold, and some texts of a delta have a phrase that no negator denies, or match
-// a pattern. In has fields of the payload or earlier facts; empty: all texts.
+// A factRow sets a fact if the facts of If hold and the searched texts contain the phrase Says without a negator before
+// it, or match the pattern Matches. In lists the fields of the payload or earlier facts to search; if empty, all texts
+// are searched.
 type factRow struct {
 	Fact    string   `json:"fact"`
 	If      []string `json:"if"`
@@ -127,7 +129,7 @@ func (row factRow) apply(f facts, said string) {
 	}
 }
 
-// findFacts sets the facts of a delta: those that take counting, then those of the table.
+// findFacts sets the facts of a delta: first those that need code, such as counts, then those of the table.
 func (d *Delta) findFacts(a *Anchors) {
 	p, all := d.payload, d.text()
 	f := facts{"faults": strings.Join(d.faults, "; "), "notes": strings.Join(d.Notes, "; ")}
@@ -156,8 +158,8 @@ func (d *Delta) findFacts(a *Anchors) {
 	d.findOutcomes()
 	d.findRating()
 
-	// An anchor elsewhere in the delta does not prove the attribution of one sentence to Brenner, hence bare_claim (a
-	// sentence without an anchor), sourced_claim (one with) and anchored (any).
+	// An anchor elsewhere in the delta does not prove the attribution of one sentence to Brenner. Hence there are three
+	// facts: bare_claim (a sentence without an anchor), sourced_claim (one with) and anchored (any).
 	c := a.cite(p.list("anchors"), all)
 	bare, sourced := attributions(all)
 	f["bare_claim"] = bare
@@ -167,7 +169,7 @@ func (d *Delta) findFacts(a *Anchors) {
 	f["cited"], f["fake"], f["odd"] = c.String(), listed(c.fake), listed(c.odd)
 	d.fake = c.fake
 
-	// Evidence for a KILL is counted in points: the items, sections and records that it refers to.
+	// Evidence for a KILL is counted in points: the items, sections and records that the text refers to.
 	points := pattern("point").FindAllString(p.text("reason")+"\n"+d.rationale, -1)
 	points = slices.DeleteFunc(distinct(points), func(id string) bool {
 		return d.TargetID != nil && id == *d.TargetID
@@ -186,8 +188,8 @@ func (d *Delta) findFacts(a *Anchors) {
 	}
 }
 
-// findOutcomes counts outcomes: n hypotheses with n different definite outcomes are told apart, fewer outcomes leave
-// some alike.
+// findOutcomes counts outcomes. To distinguish n hypotheses, a test needs n different definite outcomes; with fewer,
+// some hypotheses predict the same.
 func (d *Delta) findOutcomes() {
 	f, field := d.facts, "expected_outcomes"
 	if d.Section == "predictions_table" {
@@ -208,8 +210,8 @@ func (d *Delta) findOutcomes() {
 	f.set("same_words", len(distinct(expected)) < 2)
 }
 
-// findRating reads the test's own score, four parts of 0 to 3, so the sum is at most 12: all 3s are inflated, and 10 and
-// more are optimistic.
+// findRating reads the test's own score of four parts, 0 to 3 each, so the sum is at most 12. All 3s count as inflated,
+// and a sum of 10 or more as optimistic.
 func (d *Delta) findRating() {
 	f, rating := d.facts, d.payload["score"]
 	parts, _ := rating.(map[string]any)
@@ -227,13 +229,13 @@ func (d *Delta) findRating() {
 }
 
 // A criterion is a list of rules for one dimension of the rubric.
-// It applies to deltas with the fact Applies, if it has one; Otherwise is the reason why not.
+// If Applies is set, the criterion applies only to deltas with that fact; Otherwise is the reason if it does not apply.
 type criterion struct {
 	Role      Role   `json:"role"`
 	Applies   string `json:"applies"`
 	Otherwise string `json:"otherwise"`
-	// Among are facts. The best finding counts of those deltas of the message that have the first fact that any
-	// of them has. A delta with the fact Own has its own finding nevertheless.
+	// Among lists facts. For the first of them that any delta of the message has, the best finding among the deltas
+	// with that fact counts. A delta with the fact Own keeps its own finding.
 	Among []string `json:"among"`
 	Own   string   `json:"own"`
 	Rows  []struct {
@@ -243,7 +245,7 @@ type criterion struct {
 }
 
 // A Finding is the result of the rules of one criterion: the score that the text proves, the highest score that it does
-// not exclude, what was seen, and, where the two scores differ, the question to a person.
+// not exclude, the observation (Saw), and the question for a person if the two scores differ (NeedsHuman).
 type Finding struct {
 	Score int    `json:"score"`
 	Upper int    `json:"upper"`
@@ -254,13 +256,13 @@ type Finding struct {
 
 func (c criterion) isOf(r Role) bool { return len(c.Rows) > 0 && (c.Role == "" || c.Role == r) }
 
-// compare orders findings by score, then upper score, then falling words.
+// compare orders findings by score, then by upper score, then by Saw in descending order.
 func (f Finding) compare(g Finding) int {
 	return cmp.Or(f.Score-g.Score, f.Upper-g.Upper, cmp.Compare(g.Saw, f.Saw))
 }
 
-// find scores a delta by the rules. Whether something is there at all is asked of the message: a critic who quarantines
-// an anomaly in one delta and does the scale check in the next has done both.
+// find scores a delta by the rules. Facts in Among may come from any delta of the message: a critic who quarantines an
+// anomaly in one delta and does the scale check in the next has done both.
 func (c criterion) find(d *Delta, message deltas) Finding {
 	for _, fact := range c.Among {
 		var found []Finding

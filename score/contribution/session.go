@@ -25,16 +25,16 @@ type SessionReport struct {
 
 	// Volume is the number of valid deltas of each role.
 	Volume map[Role]int `json:"volume"`
-	// Quality is their mean composite and QualityPercent their mean percent, null without one.
+	// Quality is the mean composite of these deltas and QualityPercent their mean percent, null if there are none.
 	Quality        map[Role]*score.Decimal `json:"quality"`
 	QualityPercent map[Role]*score.Decimal `json:"quality_percent"`
 
 	Progression Progression `json:"progression"`
 	Convergence Convergence `json:"convergence"`
-	// Coverage is that of the roles that contributed.
+	// Coverage has the roles that contributed.
 	Coverage map[Role]Coverage `json:"coverage"`
 
-	// Gates and Warnings are those of the whole set; each message has its own.
+	// Gates and Warnings apply to the whole set; each message has its own.
 	Gates    []Gate   `json:"gates"`
 	Warnings []string `json:"warnings"`
 }
@@ -104,8 +104,8 @@ func ScoreSession(s Session) (SessionReport, error) {
 	return out, nil
 }
 
-// order checks the session and returns the indices of its messages, round by round. Without a named round each message
-// is one.
+// order checks the session and returns the indices of its messages, round by round. If no message names a round, each
+// message is a round.
 func (s *Session) order() ([]int, error) {
 	n := len(s.Contributions)
 	if n == 0 {
@@ -208,7 +208,7 @@ func progression(valid deltas, rounds []int) Progression {
 		p.Change[role] = *rounded(change)
 		total.Add(total, change)
 	}
-	// The total is the mean times the number of roles, and so is the level.
+	// Both the total and the level are multiplied by the number of roles, which saves the division.
 	level := big.NewRat(5*int64(len(p.Change)), 1)
 	switch {
 	case len(p.Change) == 0:
@@ -222,13 +222,14 @@ func progression(valid deltas, rounds []int) Progression {
 	return p
 }
 
-// halves are the early and the late ones of some rounds in order. A single one is late.
+// halves splits ordered rounds into the earlier and the later half, without the middle one of an odd number. A single
+// round is late.
 func halves(rounds []int) (early, late []int) {
 	n := len(rounds)
 	return rounds[:n/2], rounds[n-max(n/2, min(n, 1)):]
 }
 
-// Deltas are some of a message or session, in order.
+// deltas are some of the deltas of a message or session, in order.
 type deltas []*Delta
 
 func (ds deltas) where(keep func(*Delta) bool) (found deltas) {
@@ -253,14 +254,14 @@ func (ds deltas) has(fact string) bool {
 	return slices.ContainsFunc(ds, func(d *Delta) bool { return d.facts[fact] != "" })
 }
 
-// count returns the number of hypotheses that they add, or kill.
+// count returns the number of hypotheses that the deltas add or kill.
 func (ds deltas) count(operation string) int {
 	return len(ds.where(func(d *Delta) bool {
 		return d.Section == hypothesisSlate && d.Operation == operation
 	}))
 }
 
-// sprawl warns of hypotheses that are only added.
+// sprawl returns a warning if more than 3 hypotheses are added and none is killed.
 func (ds deltas) sprawl() []string {
 	if n := ds.count(Add); n > 3 && ds.count(Kill) == 0 {
 		return []string{warning("hypothesis_sprawl", n)}
@@ -268,7 +269,7 @@ func (ds deltas) sprawl() []string {
 	return nil
 }
 
-// incomplete is the gate for a set of new hypotheses without a third alternative.
+// incomplete returns the failed gate if hypotheses are added and none is a third alternative.
 func (ds deltas) incomplete() []Gate {
 	if ds.count(Add) == 0 || ds.has("third_marked") {
 		return nil
@@ -278,7 +279,7 @@ func (ds deltas) incomplete() []Gate {
 	return []Gate{{name, tables().Gates[name], 0, 0, detail}}
 }
 
-// mean is the mean of a value, nil if there are no deltas.
+// mean returns the mean of a value, or nil if there are no deltas.
 func (ds deltas) mean(value func(*Delta) *big.Rat) *big.Rat {
 	var all []*big.Rat
 	for _, d := range ds {
@@ -291,7 +292,7 @@ func composite(d *Delta) *big.Rat { return d.Composite.Rat() }
 
 func percent(d *Delta) *big.Rat { return d.percent }
 
-// rounded is a mean as it is shown.
+// rounded rounds a number to two decimal places for the report.
 func rounded(x *big.Rat) *score.Decimal {
 	if x == nil {
 		return nil

@@ -12,8 +12,8 @@ import (
 // reach is the largest distance of a negation before a phrase, in bytes.
 const reach = 40
 
-// find returns, in quotes, the first match of a phrase that is not denied, and the last one before it that is: a negator
-// is before it in the same clause ("no positive control").
+// find returns, in quotes, the first match of a phrase that is not denied, and the last denied match before it. A match
+// is denied if a negator stands before it in the same clause ("no positive control").
 func find(phrase, negator, text string) (said, denied string) {
 	text = strings.ReplaceAll(text, "’", "'")
 	for _, m := range pattern(phrase).FindAllStringIndex(text, -1) {
@@ -27,7 +27,8 @@ func find(phrase, negator, text string) (said, denied string) {
 }
 
 // Anchors are the possible targets of citations: a transcript of sections §1 to §Max, and records of an evidence pack
-// such as EV-001#E1. Citations of an absent one cannot be checked; an empty list has no record at all.
+// such as EV-001#E1. If one of the two is absent, its citations cannot be checked; an empty list means that there are
+// no records.
 type Anchors struct {
 	Max      int      `json:"max,omitempty" max:"1000000"`
 	Evidence []string `json:"evidence,omitempty"`
@@ -36,8 +37,8 @@ type Anchors struct {
 // maxSections is the largest section of any transcript.
 const maxSections = 1_000_000
 
-// Citations are the anchors and markers of a text: sections such as §42-45 and records such as EV-001. Fake ones are not
-// in the anchors, odd ones are entries of a list of anchors that are no anchors. A text is marked if it has a marker
+// citations are the anchors and markers of a text: sections such as §42-45 and records such as EV-001. Citations in
+// fake do not exist; entries in odd are not anchors of the transcript or pack. marked is set if the text has a marker
 // such as [inference], and unchecked if the anchors needed to check a citation are absent.
 type citations struct {
 	sections, records, fake, odd []string
@@ -45,9 +46,9 @@ type citations struct {
 	marked, unchecked bool
 }
 
-// cite reads the citations of a text, and of a list of anchors, whose markers need no brackets. A range such as §42-45
-// is fake if it runs backwards or ends outside of the transcript, and §3.2 is of some other book. EV-001, the number of a pack alone, is known if one of
-// its records is.
+// cite reads the citations of a text and of a list of anchors, in which markers need no brackets. A range such as
+// §42-45 is fake if it runs backwards or ends outside of the transcript; §3.2 refers to some other book and is odd.
+// EV-001, the number of a pack alone, is known if one of its records is.
 func (a *Anchors) cite(list []string, text string) (c citations) {
 	a = cmp.Or(a, &Anchors{})
 	bare := slices.ContainsFunc(list, pattern("bare_marker").MatchString)
@@ -111,10 +112,10 @@ func attributions(text string) (bare string, sourced bool) {
 	return bare, sourced
 }
 
-// An item is an object of a message, with whatever fields it has.
+// An item is a JSON object of a message, with any fields.
 type item map[string]any
 
-// text is a field of words, trimmed; empty if it is missing or something else.
+// text returns a text field, trimmed, or "" if it is missing or of another type.
 func (it item) text(name string) string {
 	s, _ := it[name].(string)
 	return strings.TrimSpace(s)
@@ -122,10 +123,10 @@ func (it item) text(name string) string {
 
 func (it item) flag(name string) bool { return it[name] == true }
 
-// words are all texts of an item.
+// words returns all texts of an item, one per line.
 func (it item) words() string { return strings.Join(collect(nil, map[string]any(it)), "\n") }
 
-// list is the texts of a list or object without blank ones; a single text counts as a list of one.
+// list returns the texts of a list or object without blank ones; a single text counts as a list of one.
 func (it item) list(name string) []string {
 	return slices.DeleteFunc(collect(nil, it[name]), func(s string) bool { return strings.TrimSpace(s) == "" })
 }
@@ -147,12 +148,12 @@ func collect(to []string, v any) []string {
 	return to
 }
 
-// listed joins a list, so far as it is short.
+// listed joins a list and cuts it after 400 characters.
 func listed(list []string) string { return excerpt(strings.Join(list, ", "), 400) }
 
 func quoted(s string) string { return fmt.Sprintf("%q", excerpt(s, 60)) }
 
-// excerpt returns at most n characters, in one line, without reading the rest.
+// excerpt returns at most n characters on one line, and reads at most 8n bytes.
 func excerpt(s string, n int) string {
 	s = strings.ToValidUTF8(s[:min(len(s), 8*n)], "")
 	runes := []rune(strings.Join(strings.Fields(s), " "))

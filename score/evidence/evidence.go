@@ -1,5 +1,5 @@
-// Package evidence is HAET, hypothesis-anchored evidence triangulation: competing answers to a question come first, and
-// the evidence that is looked for next is the evidence that tells them apart.
+// Package evidence implements HAET, hypothesis-anchored evidence triangulation: it starts from competing answers to a
+// question and looks for the evidence that distinguishes them.
 //
 //	hypotheses ─▶ queries ─▶ snippets ─▶ assignments ─▶ weights ─▶ gate ─▶ queries of the next round
 //	               support      │                                   │
@@ -9,22 +9,22 @@
 //
 // With O the overlap of a snippet with the hypothesis it is assigned to and N its novelty,
 //
-//	support_i       = Σ O·N  over the snippets assigned to i that do not speak against it
-//	falsification_i = Σ O·N  over those that do
+//	support_i       = Σ O·N  over the snippets assigned to i that do not contradict it
+//	falsification_i = Σ O·N  over those that contradict it
 //	w_i             = prior_i·exp(support_i − falsification_i) / Σ_j prior_j·exp(support_j − falsification_j)
 //
-// and the entropy of w measures indecision. For example, "Why is the greenhouse cold?" has the hypotheses "A vent stays
-// open." and "The heater is broken.", each of prior 1/2. The snippet "The roof vent was found open." has 2 of the 3 words
-// vent, stay, open of the first one and is new, so support_1 = 2/3·1 and w_1 = e^(2/3) / (e^(2/3) + 1) = 0.66.
+// and the entropy of w measures the indecision. For example, "Why is the greenhouse cold?" has the hypotheses "A vent
+// stays open." and "The heater is broken.", each of prior 1/2. The snippet "The roof vent was found open." has 2 of the
+// 3 words vent, stay, open of the first one and is new, so support_1 = 2/3·1 and w_1 = e^(2/3) / (e^(2/3) + 1) = 0.66.
 //
-// A caller retrieves the snippets of a round for the queries of the round before; where it gives no hypotheses,
-// [Triangulate] asks a judge model for five of them and searches itself. The [Request] with its rounds is the whole
+// A caller retrieves the snippets of a round for the queries of the previous round. If the request has no hypotheses,
+// [Triangulate] asks a judge model for five of them and searches by itself. The [Request] with its rounds is the whole
 // state. Results do not depend on the order of hypotheses or of the snippets of a round, and are bit-identical on every
 // machine.
 //
-// Overlap is of words: a paraphrase counts only if it shares its words with another snippet that was assigned. Weights
-// compare the given hypotheses with one another. They are not the probability that the best of them is true, which is
-// why "none of these" may be one of them.
+// Overlap compares words, not meaning: a paraphrase counts only if it shares its words with another snippet that was
+// assigned. Weights compare the given hypotheses with one another. They are not the probability that the best of them
+// is true, so "none of these" may be added as a hypothesis.
 package evidence
 
 import (
@@ -57,7 +57,7 @@ type Request struct {
 	EvenIfEasy     bool               `mcp:"-" json:"even_if_easy,omitempty" doc:"Ask for hypotheses of an easy question, too."`
 	Judge          score.JudgeOptions `mcp:"-" json:"judge,omitzero" doc:"The judge that proposes hypotheses."`
 	MaxRounds      int                `mcp:"-" json:"max_rounds,omitempty" minimum:"0" maximum:"20" doc:"Default 6."`
-	// Of each search.
+	// PerQuery applies to each search.
 	PerQuery int `mcp:"-" json:"per_query,omitempty" minimum:"0" maximum:"50" doc:"Results used of each; default 5."`
 }
 
@@ -81,7 +81,7 @@ type Round struct {
 	QualityGain *float64 `mcp:"-" json:"quality_gain,omitempty" doc:"Default the mean of overlap times novelty."`
 }
 
-// A Snippet is a passage of a document. The same id and text again is the same snippet, and adds nothing.
+// A Snippet is a passage of a document. A snippet with the id and text of an earlier one is the same, and adds nothing.
 type Snippet struct {
 	ID     string `json:"id" is:"required,name" max:"200"`
 	Text   string `json:"text" max:"20000"`
@@ -103,22 +103,22 @@ type Answer struct {
 	Inquiry *Inquiry `json:"inquiry,omitempty" doc:"How hypotheses and evidence were found."`
 }
 
-// A Result is what the evidence of all rounds says.
+// A Result is the outcome of all rounds.
 type Result struct {
-	// Of the distinct hypotheses, before any evidence; they add up to 1.
+	// Priors of the distinct hypotheses, before any evidence; they add up to 1.
 	Priors map[string]float64 `json:"priors"`
 	Rounds []RoundResult      `json:"rounds"`
-	// Of the first round, only while there are no rounds.
+	// Queries of the first round, only while there are no rounds.
 	NextQueries []Query `json:"next_queries,omitempty"`
-	// Ids that say the same; the first stands for all.
+	// Groups of ids with the same claim; the first id represents the group.
 	Merged  [][]string `json:"merged"`
 	Ranking []Standing `json:"ranking"`
-	// The weight of the leader.
+	// Weight of the leader.
 	Dominance float64 `json:"dominance"`
-	// In the leader, 0.05 to 0.95, with the terms that add up to it.
+	// Confidence in the leader, 0.05 to 0.95, with the terms that add up to it.
 	Confidence      float64 `json:"confidence"`
 	ConfidenceTerms []Term  `json:"confidence_terms"`
-	// No hypothesis should be given as the answer.
+	// Set if no hypothesis should be given as the answer.
 	Abstain       bool   `json:"abstain"`
 	AbstainReason string `json:"abstain_reason"`
 	Packs         []Pack `json:"packs"`
@@ -129,10 +129,10 @@ type Result struct {
 
 // A RoundResult is the trace of one round. Maps are by the ids of the distinct hypotheses.
 type RoundResult struct {
-	// After the round; they add up to 1.
+	// Weights after the round; they add up to 1.
 	Weights     map[string]float64 `json:"weights"`
 	EntropyNats float64            `json:"entropy_nats"`
-	// Of ln k, 0 to 1.
+	// Entropy divided by ln k, 0 to 1.
 	EntropyShare float64 `json:"entropy_share"`
 	Lead         string  `json:"lead"`
 	LeadWeight   float64 `json:"lead_weight"`
@@ -141,35 +141,35 @@ type RoundResult struct {
 	Falsification map[string]float64 `json:"falsification"`
 	// In order of snippet id.
 	Assignments []Assignment `json:"assignments"`
-	// As given, or counted and computed.
+	// As given in the request, or else counted and computed.
 	NewDocuments int     `json:"new_documents"`
 	QualityGain  float64 `json:"quality_gain"`
 	Gate         Gate    `json:"gate"`
-	// Rounds forced so far, with this one.
+	// Number of forced rounds so far, including the one that this gate forces.
 	ForcedRounds int `json:"forced_rounds"`
-	// None where the gate says stop or exhausted.
+	// Empty if the gate is stop or exhausted.
 	NextQueries []Query `json:"next_queries"`
 }
 
-// undifferentiated stands in place of a hypothesis where a snippet is assigned to none.
+// undifferentiated replaces the id of a hypothesis if a snippet is assigned to none.
 const undifferentiated = "undifferentiated"
 
 // NoneOfThese is the id of the hypothesis that no other is right.
 const NoneOfThese = "none_of_these"
 
-// An Assignment is the hypothesis that a snippet counts for.
+// An Assignment is the assignment of a snippet to a hypothesis.
 type Assignment struct {
 	Snippet string `json:"snippet"`
-	// Or undifferentiated.
+	// Id of the hypothesis, or undifferentiated.
 	Hypothesis string `json:"hypothesis"`
-	// With that hypothesis, else the best; 0 to 1.
+	// Overlap with that hypothesis, or else the largest overlap; 0 to 1.
 	Overlap float64 `json:"overlap"`
 	// 1 - the largest Jaccard index with an earlier snippet.
 	Novelty   float64 `json:"novelty"`
 	Falsifies bool    `json:"falsifies"`
-	// The words that make it falsify.
+	// Name of the sign by which it falsifies.
 	Marker string `json:"marker,omitempty"`
-	// The snippet whose hypothesis it follows, since its own words do not decide.
+	// Id of the snippet whose hypothesis it takes, because its own words do not decide.
 	Cluster  string `json:"cluster,omitempty"`
 	Repeated bool   `json:"repeated,omitempty"`
 }
@@ -200,7 +200,7 @@ type Exhibit struct {
 	Strength float64 `json:"strength"`
 }
 
-// A Term is a named part of a number; contributions add up to it, from the first to the last.
+// A Term is a named part of a number, which is the sum of the contributions, added in order.
 type Term struct {
 	Name         string  `json:"name"`
 	Value        float64 `json:"value"`
@@ -231,7 +231,8 @@ func AddEvidence(id string, state Request, round Round) (Request, Answer, error)
 	return state, answer(id, weigh(state)), nil
 }
 
-// id is a hash of the request, the same on every surface. The numbers of a request from JSON are finite, so it has a JSON.
+// id returns a hash of the request, the same for every interface. The numbers of a decoded request are finite, so it
+// can be encoded.
 func (r Request) id() string {
 	text, _ := json.Marshal(r)
 	sum := sha256.Sum256(text)

@@ -14,25 +14,25 @@ import (
 // A Judge returns the model that the options of a request select; see [score.Scorer.Asker].
 type Judge func(score.JudgeOptions) (score.Asker, error)
 
-// A Generation is the hypotheses that a judge proposed, and how.
+// A Generation holds the hypotheses that a judge proposed, and how they were obtained.
 type Generation struct {
 	// Exactly five, h1 the most plausible; none if skipped.
 	Hypotheses []Hypothesis `json:"hypotheses"`
 	Difficulty Difficulty   `json:"difficulty"`
-	// The question is easy.
+	// Set if the question is easy and hypotheses were not forced.
 	Skipped bool `json:"skipped"`
-	// No two say the same.
+	// Set if no two hypotheses have the same claim.
 	Distinct bool `json:"distinct"`
-	// Those that do; they will be merged.
+	// Groups of ids with the same claim; they will be merged.
 	Alike [][]string `json:"alike"`
 	// Mean of 1 - cosine over all pairs of texts: how different the answers are.
 	MeanDistance float64          `json:"mean_distance"`
 	Judgement    *score.Judgement `json:"judgement,omitempty"`
 }
 
-// generate asks a judge for five hypotheses. A reply with fewer, with a part missing, or in which two say the same goes
-// back once with the fault. Two that still say the same are merged later; nothing is ever filled in. An easy question is
-// skipped unless the request says otherwise.
+// generate asks a judge for five hypotheses. A reply with fewer, with a part missing, or with the same claim twice is
+// returned once with the fault. Hypotheses that still have the same claim are merged later; nothing is ever filled in.
+// An easy question is skipped unless the request sets EvenIfEasy.
 func generate(ctx context.Context, r Request, judge Judge) (Generation, error) {
 	g := Generation{Hypotheses: []Hypothesis{}, Difficulty: assess(r.Question), Alike: [][]string{}}
 	if g.Skipped = g.Difficulty.Easy && !r.EvenIfEasy; g.Skipped {
@@ -76,24 +76,24 @@ func distance(hypotheses []Hypothesis) float64 {
 	return mean(distances)
 }
 
-// A Difficulty says whether a question is worth hypotheses of its own. One with fewer than 3 named entities and fewer
-// than 25 words is easy. Entities are listed once each, in order.
+// A Difficulty is the estimate of whether a question needs hypotheses. A question with fewer than 3 named entities and
+// fewer than 25 words is easy. Entities are listed once each, in order.
 type Difficulty struct {
 	Words    int      `json:"words"`
 	Entities []string `json:"entities"`
 	Easy     bool     `json:"easy"`
 }
 
-// names are runs of words that begin with a capital, or have a digit beside letters: Lake Baikal, p53. The first group is
-// there if the run begins a sentence.
+// names matches runs of words that begin with a capital, or have a digit beside letters: Lake Baikal, p53. The first
+// group matches if the run begins a sentence.
 var names = func() *regexp.Regexp {
 	const in = `[\pL\p{Nd}'’/-]*`
 	const name = `(?:\p{Lu}` + in + `|\pL+` + in + `\p{Nd}` + in + `|\p{Nd}` + in + `\pL` + in + `)`
 	return regexp.MustCompile(`((?:^|[.!?:])[^\pL\p{Nd}]*)?(` + name + `(?:\s+` + name + `)*)`)
 }()
 
-// assess reads the words of a question alone. A run of names is a named entity unless it is one word at the beginning of
-// a sentence.
+// assess uses only the words of the question. A run of names is a named entity unless it is one word at the beginning
+// of a sentence.
 func assess(question string) Difficulty {
 	d := Difficulty{Words: len(strings.Fields(question)), Entities: []string{}}
 	for _, at := range names.FindAllStringSubmatchIndex(question, -1) {
@@ -120,18 +120,18 @@ func proposal(question string) score.Question {
 	return score.Question{ID: "hypotheses", Name: "hypotheses", Schema: schema, System: rules, User: task}
 }
 
-// parts are those of a proposed hypothesis, all of which are required.
+// parts are the parts of a proposed hypothesis, all of which are required.
 type parts struct {
 	Text      string `json:"text" is:"required,words" max:"4000"`
 	Rationale string `json:"rationale" is:"required,words" max:"4000"`
 	KeyFact   string `json:"key_fact" is:"required,words" max:"4000"`
 }
 
-// parseHypotheses reads the object that a judge was asked for, or names its first fault. The names of its fields may be
-// spelled in another way; of more than five hypotheses the first five count. They get the ids h1 to h5 in their order.
+// parseHypotheses parses the object that a judge returned; the error names its first fault. Names of fields may be in
+// another spelling. Of more than five hypotheses the first five count. They get the ids h1 to h5 in their order.
 func parseHypotheses(object json.RawMessage) (hs []Hypothesis, err error) {
 	var reply struct{ Hypotheses []map[string]any }
-	// Another form has too few.
+	// An object of another form decodes to too few hypotheses.
 	_ = json.Unmarshal(object, &reply)
 	if n := len(reply.Hypotheses); n < generated {
 		return nil, fmt.Errorf("it has %d hypotheses, not %d", n, generated)

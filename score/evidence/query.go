@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A Query is what to look for in the next round: about a hypothesis, told apart from the one that it is against, without
-// the source that it excludes.
+// A Query is a search for the next round. It is about Hypothesis, distinguishes it from Against, and leaves out the
+// source Exclude.
 type Query struct {
 	Intent     Intent `json:"intent"`
 	Text       string `json:"text"`
@@ -17,8 +17,8 @@ type Query struct {
 	Exclude    string `json:"exclude,omitempty"`
 }
 
-// An Intent is the class of a query. hypothesis_support_1 and _2 are for the two heaviest hypotheses; before a forced
-// round there are more, numbered by place, for those that no round has asked for yet.
+// An Intent is the class of a query. hypothesis_support_1 and _2 are for the two heaviest hypotheses. Before a forced
+// round there are more, numbered by rank, for the hypotheses that no earlier support query was about.
 type Intent string
 
 const (
@@ -30,16 +30,16 @@ const (
 // maxQueryWords keeps queries at a length that search engines read to the end.
 const maxQueryWords = 48
 
-// queries are those of the round after a gate.
+// queries returns the queries of the round that follows a gate.
 //
 //	support       "A vent stays open." with its key fact and rationale, and the same of the second
 //	discriminate  vent stays open vs heater broken greenhouse cold night
 //	falsify       X does not inhibit Y OR X activates Y OR evidence against …
 //	diversify     A vent stays open. -site:handbook.example
 //
-// Round 2 begins with falsification, a forced round with discrimination; "none of these" is nothing to search for. What
-// was asked before would bring the same again, so a forced round also asks for the hypotheses that were never among the
-// first two.
+// Round 2 begins with falsification, a forced round with discrimination. There is no query for "none of these".
+// Repeated queries would bring the same results, so a forced round also asks for the hypotheses that were never among
+// the first two.
 func (t *triangulation) queries(gate Gate) []Query {
 	if gate == Stop || gate == Exhausted {
 		return []Query{}
@@ -71,13 +71,13 @@ func (t *triangulation) queries(gate Gate) []Query {
 	return slices.Concat(supports, discriminate, falsify, diversify)
 }
 
-// support asks for the words of a hypothesis, and for what would confirm it.
+// support returns a query for the words of a hypothesis with its key fact and rationale, which would confirm it.
 func support(place int, c *claim) Query {
 	text := cutWords(c.Text+" "+c.KeyFact+" "+c.Rationale, maxQueryWords)
 	return Query{Intent: Intent(fmt.Sprint("hypothesis_support_", place+1)), Text: text, Hypothesis: c.ID}
 }
 
-// doubted is the claim denied, and its reason doubted.
+// doubted returns a query for the negated claim and for evidence against its rationale.
 func (c *claim) doubted() string {
 	q := negation(cutWords(c.Text, maxQueryWords/2), c.denies)
 	if strings.TrimSpace(c.Rationale) != "" {
@@ -86,7 +86,7 @@ func (c *claim) doubted() string {
 	return q
 }
 
-// discriminate puts the words that only one hypothesis has beside those that only the other has, then the words that
+// discriminate joins the words that only one hypothesis has, those that only the other has, and then the words that
 // they share, or else those of the question: "phosphorylation vs ubiquitination p53 protein".
 func (t *triangulation) discriminate(a, b Hypothesis) string {
 	only := func(a, b Hypothesis) string {
@@ -104,8 +104,8 @@ func (t *triangulation) discriminate(a, b Hypothesis) string {
 	return strings.TrimSpace(only(a, b) + " vs " + only(b, a) + " " + common)
 }
 
-// apart splits the words of a text, as they stand there and each once, into those of it alone and those that another text
-// has, too. Stop words are left out.
+// apart splits the words of a text into those that only this text has and those that the other text has, too. Words
+// keep their spelling and occur once each. Stop words are left out.
 func apart(text, other string) (alone, both []string) {
 	in := terms(other)
 	var seen []string
@@ -129,8 +129,8 @@ func first[T any](list []T, n int) []T { return list[:min(n, len(list))] }
 
 func cutWords(text string, n int) string { return strings.Join(first(strings.Fields(text), n), " ") }
 
-// dominantSource is the source that gives more than diversityShare of the snippets that support a hypothesis, or
-// "". Snippets without a source count, but never dominate.
+// dominantSource returns the source of more than diversityShare of the snippets that support a hypothesis, or "".
+// Snippets without a source count, but never dominate.
 func (c *claim) dominantSource() string {
 	counts := map[string]float64{}
 	n := len(c.supporting)
@@ -144,7 +144,8 @@ func (c *claim) dominantSource() string {
 	return ""
 }
 
-// domain is what counts as one source: the host of an address without www, any other name in small letters.
+// domain returns the name by which sources are counted: the host of an address without www, or any other name, in lower
+// case.
 func domain(source string) string {
 	d := strings.ToLower(strings.TrimSpace(source))
 	if u, err := url.Parse(d); err == nil && u.Host != "" {
@@ -153,7 +154,7 @@ func domain(source string) string {
 	return strings.TrimPrefix(d, "www.")
 }
 
-// excluding asks a search engine to leave a source out.
+// excluding returns the search term that excludes a source.
 func excluding(source string) string {
 	if strings.Contains(source, ".") && !strings.ContainsAny(source, " \t\"") {
 		return "-site:" + source
@@ -173,8 +174,8 @@ func opposite(word string) (base, other string) {
 	return "", ""
 }
 
-// negation returns the claim denied: "X is Y" gives "X is not Y", and "X inhibits Y" gives "X does not inhibit Y OR X
-// activates Y". Of any other claim, and of one that denies something, it doubts the evidence.
+// negation returns the negated claim: "X is Y" gives "X is not Y", and "X inhibits Y" gives "X does not inhibit Y OR X
+// activates Y". For any other claim, and for one that denies something, it returns "no evidence that" and the claim.
 func negation(claim string, denies bool) string {
 	claim = strings.TrimRight(claim, ".!? ")
 	words := strings.Fields(claim)
@@ -195,9 +196,9 @@ func negation(claim string, denies bool) string {
 	return "no evidence that " + claim
 }
 
-// sameClaim reports whether two claims have nearly the same words, and nothing small that turns one into the other: a
-// denial, a number, or the opposite verb. "Holds water at 25 degrees" and "at 30 degrees", "increases yields" and
-// "decreases yields" are different claims.
+// sameClaim reports whether two claims have nearly the same words and do not differ in a denial, a number or an
+// opposite verb. "Holds water at 25 degrees" and "at 30 degrees", "increases yields" and "decreases yields" are
+// different claims.
 func sameClaim(a, b stance) bool {
 	if cosine(a.terms, b.terms) <= mergeCosine || a.denies != b.denies {
 		return false

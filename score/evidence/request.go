@@ -15,23 +15,25 @@ const (
 	maxSnippet, maxID, maxSource = 20000, 200, 2000
 )
 
-// Thresholds of the proposal that this package follows (docs/scorers.md), but for clusterCosine; they are chosen there,
-// not measured.
+// Thresholds of the proposal that this package implements (docs/scorers.md), except clusterCosine. The proposal chose
+// them without measurements.
 const (
-	// Of hypotheses: above it they are one.
+	// Two hypotheses can be the same claim only if their cosine is above it.
 	mergeCosine = .85
-	// Above it a snippet is assigned to a hypothesis.
+	// A snippet is assigned to a hypothesis if their overlap is above it.
 	assignOverlap = .15
-	// Below it, with every hypothesis, a snippet follows one that is at least so similar.
+	// A snippet whose overlap with every hypothesis is below clusterOverlap takes the hypothesis of another snippet, if
+	// the cosine of the two is at least clusterCosine.
 	clusterOverlap, clusterCosine = .05, .5
-	// Above the share of so many supporting snippets, at least, one source dominates.
+	// A source dominates if it has more than diversityShare of the supporting snippets, of which there are at least
+	// diversitySnippets.
 	diversityShare, diversitySnippets = .70, 3
 
 	packHypotheses, packSupporting, packFalsifying = 3, 3, 2
 )
 
 // Options are the thresholds that decide when to stop and when to abstain. A round with fewer new documents and a
-// smaller gain than these is quiet. The share is of the maximum entropy: .497 is 0.8 nats for 5 hypotheses.
+// smaller gain than these is quiet. StopShare is a share of the maximum entropy: .497 is 0.8 nats for 5 hypotheses.
 type Options struct {
 	MinNewDocuments int `json:"min_new_documents" max:"2000" required:"false" doc:"Default 2; quiet rounds have fewer."`
 
@@ -45,10 +47,11 @@ type Options struct {
 	AbstainLead float64 `json:"abstain_lead" max:"1" required:"false" doc:"Least weight of the leader; default 0.35."`
 }
 
-// defaults are the options that count where none are given.
+// defaults are the options of a request without options.
 var defaults = Options{2, .03, .497, .55, 2, .35}
 
-// UnmarshalJSON reads options over the defaults: what is absent keeps its default. Unknown names are refused.
+// UnmarshalJSON decodes options over the defaults, so that an absent field keeps its default. Unknown names are an
+// error.
 func (o *Options) UnmarshalJSON(data []byte) error {
 	type plain Options
 	p := plain(defaults)
@@ -61,7 +64,7 @@ func (o *Options) UnmarshalJSON(data []byte) error {
 
 func (r Request) options() Options { return *cmp.Or(r.Options, &defaults) }
 
-// none and one stand for numbers that are not given.
+// none and one are the values of numbers that are not given.
 var none, one = 0.0, 1.0
 
 // check returns a [score.RequestError] for the first field that cannot be accepted, or nil.

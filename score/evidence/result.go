@@ -16,8 +16,8 @@ func empty() Result {
 		ConfidenceTerms: []Term{}, Packs: []Pack{}, Warnings: []string{}}
 }
 
-// result is what the evidence of all rounds says. Warnings: an agreement that is not given counts 0, without evidence the
-// weights are the priors, and one hypothesis has nothing to be compared with.
+// result returns the outcome of all rounds. It warns if no agreement is given (it counts 0), if there is no evidence
+// (the weights are the priors), and if there is only one hypothesis (there is nothing to compare it with).
 func (t *triangulation) result() Result {
 	res := empty()
 	res.Rounds, res.Merged, res.Packs = t.rounds, t.merged, t.packs()
@@ -59,13 +59,13 @@ func (t *triangulation) result() Result {
 	return res
 }
 
-// confidence is
+// confidence returns
 //
 //	.25 + .40·support + .15·dominance + .10·agreement + .05·min(1, n/10) − .07·unsupported − .05·contradictions
 //
-// kept within [.05, .95], with the terms that add up to it. Support is the share of the leader's evidence that supports
-// it, dominance its weight, n the snippets assigned to any hypothesis, unsupported 1 if it has no support, contradictions
-// the snippets that falsify it.
+// clamped to [.05, .95], with the terms that add up to it. Support is the share of the leader's evidence that supports
+// it, dominance its weight, n the number of snippets assigned to any hypothesis, unsupported 1 if the leader has no
+// support, contradictions the number of snippets that falsify it.
 func confidence(support, dominance, agreement float64, n, unsupported, contradictions int) (float64, []Term) {
 	terms := []Term{
 		{"base", 1, .25, 0},
@@ -89,8 +89,8 @@ func confidence(support, dominance, agreement float64, n, unsupported, contradic
 	return bounded, terms
 }
 
-// packs gives the heaviest hypotheses their strongest evidence. "None of these" has no words to match, so its pack is
-// from the whole pool, by overlap with the question.
+// packs returns the strongest evidence on the heaviest hypotheses. "None of these" has no words to match, so its pack
+// is taken from the whole pool, by overlap with the question times novelty.
 func (t *triangulation) packs() []Pack {
 	packs := []Pack{}
 	for _, c := range first(t.ranked(true), packHypotheses) {
@@ -126,9 +126,9 @@ func strongest(passages []*passage, n int) []Exhibit {
 // maxQuoted bounds the bytes of a text in the synthesis context.
 const maxQuoted = 1000
 
-// synthesis is the context for a model that writes the answer: the ranked hypotheses, then a pack for each. Texts of
-// others stand in quotes, on one line each, so none can pass for a heading or an instruction. A snippet is quoted once;
-// in later packs it is only named.
+// synthesis returns the context for a model that writes the answer: the ranked hypotheses, then a pack for each.
+// Third-party texts are quoted, on one line each, so that none can pass for a heading or an instruction. A snippet is
+// quoted once; later packs refer to it by its id.
 func synthesis(question string, res Result) string {
 	var b strings.Builder
 	write := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -170,7 +170,7 @@ func synthesis(question string, res Result) string {
 	return b.String()
 }
 
-// quote writes a text as a JSON string of at most maxQuoted bytes and a mark of omission, without line breaks.
+// quote returns at most maxQuoted bytes of a text as a quoted string on one line. A cut text ends with an ellipsis.
 func quote(text string) string {
 	line := strings.Join(strings.Fields(text), " ")
 	if len(line) > maxQuoted {

@@ -17,8 +17,8 @@ import (
 	"waymark/suggest/semantic"
 )
 
-// An Inquiry is how a question without hypotheses was answered. Its snippets are listed once each, in order of arrival;
-// its request is the state to go on from, null if the question is easy.
+// An Inquiry records how a question without hypotheses was answered. Snippets are listed once each, in order of
+// arrival. Request is the state to continue from, null if the question is easy.
 //
 //	question ─▶ difficulty ─ easy ─▶ one plain search
 //	                └ else ─▶ judge ─▶ 5 hypotheses ─▶ round: queries ─▶ search ─▶ weights ─▶ gate ─▶ answer
@@ -32,7 +32,7 @@ type Inquiry struct {
 	Request    *Request   `json:"request"`
 }
 
-// A Search is one query with the ids of the snippets that were taken of its results.
+// A Search is one query with the ids of the snippets that were taken from its results.
 type Search struct {
 	Round   int      `json:"round"`
 	Query   Query    `json:"query"`
@@ -40,19 +40,19 @@ type Search struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-// How an inquiry ends beside the gates stop and exhausted: after the rounds of the request, with a plain search, or with
-// nothing to search.
+// Values of [Inquiry].Ended besides the gates stop and exhausted: the rounds of the request are used up, the question
+// is easy, or there is nothing to search.
 const (
 	outOfRounds = "max_rounds"
 	easy        = "easy"
 	proposed    = "proposed"
 )
 
-// wholeQuestion is the intent of a search for the question itself, in the words it was asked in. It opens the first round, so
-// that there is evidence that no hypothesis asked for.
+// wholeQuestion is the intent of a search for the question in its own words. It is the first search of the first round,
+// so that some evidence does not depend on a hypothesis.
 const wholeQuestion Intent = "question"
 
-// ErrSearch is wrapped where all searches of a round fail.
+// ErrSearch is wrapped if all searches of a round fail.
 var ErrSearch = errors.New("the search failed")
 
 // mostFound bounds the results of one search.
@@ -62,8 +62,8 @@ const mostFound = 50
 const askAnyway = "Set even_if_easy to ask for hypotheses all the same."
 
 // inquire answers a question: a judge proposes hypotheses, then searches bring evidence until the gate stops. The first
-// round is broad: it also searches for the question itself and for every hypothesis, since before any evidence the first
-// two are only the judge's.
+// round is broad: it also searches for the question itself and for every hypothesis, since before any evidence only the
+// order of the judge determines the first two.
 func inquire(ctx context.Context, r Request, judge Judge, caller run.Caller) (Answer, error) {
 	find, err := r.finder(caller)
 	if err != nil {
@@ -160,8 +160,8 @@ type searcher struct {
 }
 
 // round searches for queries in order and takes at most perQuery results of each, without the source that the query
-// excludes. A query that comes again goes on in its list of results. If a search fails the others count; if all fail, so
-// does the round.
+// excludes. A repeated query continues in its list of results. If some searches fail, the others count; if all fail,
+// the round fails.
 func (s *searcher) round(ctx context.Context, number int, queries []Query) ([]Snippet, error) {
 	taken := []Snippet{}
 	var failed []error
@@ -204,10 +204,10 @@ func include(list []Snippet, x Snippet) []Snippet {
 	return append(list, x)
 }
 
-// worthFinding is the share of the best score below which a text at hand is no result.
+// worthFinding is the share of the best score that a document needs to be a result.
 const worthFinding = .6
 
-// among finds texts at hand, by their words, without a network.
+// among returns a finder that searches the given texts by their words, without a network.
 func among(texts []Snippet) finder {
 	docs := make([]semantic.Document, len(texts))
 	for i, s := range texts {
@@ -255,7 +255,7 @@ func passages(doc Document) (all []Snippet) {
 	return all
 }
 
-// byTool finds snippets by a tool of another server.
+// byTool returns a finder that calls a tool of another server.
 func (r Request) byTool(caller run.Caller) finder {
 	return func(ctx context.Context, q Query) ([]Snippet, error) {
 		arguments, _ := json.Marshal(map[string]string{cmp.Or(r.SearchArgument, "query"): q.Text})
@@ -273,13 +273,14 @@ func (r Request) byTool(caller run.Caller) finder {
 	}
 }
 
-// A listing is the result of a search tool; the first list with a text counts, and of an object the first text.
+// A listing is the result of a search tool. The first list with a text counts, and in each of its objects the first
+// text.
 type listing struct{ Results, Snippets, Documents, Items, Data []hit }
 
 type hit struct{ Title, Text, Snippet, Content, Description, URL, Source string }
 
-// foundIn reads the list of results in the structured content, else in a block of text. A text of another form has none;
-// if there is none at all, each block is a snippet.
+// foundIn returns the list of results in the structured content, or else in a block of text. If neither has a list,
+// each block is a snippet.
 func foundIn(r run.Result) (found []Snippet) {
 	var blocks []struct{ Text string }
 	_ = json.Unmarshal(r.Content, &blocks)
@@ -306,7 +307,8 @@ func foundIn(r run.Result) (found []Snippet) {
 	return found
 }
 
-// snippet bounds a text of a tool, and makes its id from its content: a request can hold it. A title stands before it.
+// snippet makes a snippet of a tool's text with its title before it. It cuts text and source to the limits of a
+// request, and derives the id from both.
 func snippet(title, text, source string) Snippet {
 	if title != "" && text != "" {
 		text = title + ". " + text

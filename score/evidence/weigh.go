@@ -22,7 +22,8 @@ type triangulation struct {
 	rounds  []RoundResult
 }
 
-// A claim is a distinct hypothesis with the evidence for and against it; asked says that a query was for it.
+// A claim is a distinct hypothesis with the evidence for and against it. asked is set once a support query was about
+// it.
 type claim struct {
 	Hypothesis
 	stance
@@ -32,8 +33,8 @@ type claim struct {
 	asked                  bool
 }
 
-// A passage is a snippet that was read. Its own words assign it to claim, if to any. The largest overlap with a claim is
-// best; its strength is the overlap it counts with times its novelty.
+// A passage is a snippet that was read. claim is the claim that its own words assign it to, or nil. best is the largest
+// overlap with any claim, and strength the overlap that it counts with times its novelty.
 type passage struct {
 	Snippet
 	round                   int
@@ -54,9 +55,9 @@ func weigh(r Request) *triangulation {
 	return t
 }
 
-// claims returns the distinct hypotheses with their priors, and the ids of those that say the same. A claim that stands
-// for several has the prior of all of them, if theirs are given: it is their union. Said twice is no reason for more, so
-// without given priors it counts as one of k.
+// claims returns the distinct hypotheses with their priors, and the groups of ids with the same claim. A claim that
+// represents several hypotheses has the sum of their priors, if these are given, because it is their union. Without
+// given priors it counts as one of k: a repetition does not make it more likely.
 func claims(r Request) (distinct []*claim, merged [][]string) {
 	merged = alike(r.Hypotheses)
 	given := map[string][]float64{}
@@ -93,8 +94,8 @@ func claims(r Request) (distinct []*claim, merged [][]string) {
 	return distinct, merged
 }
 
-// alike returns the groups of hypotheses that say the same: each goes with the first one that it is the same
-// claim as, and with those that that one goes with. Groups and their members are in order of id.
+// alike returns the groups of hypotheses with the same claim. Each hypothesis joins the group of the first one in order
+// of id that has the same claim. Groups and their members are in order of id.
 func alike(hypotheses []Hypothesis) [][]string {
 	hs := slices.Clone(hypotheses)
 	slices.SortFunc(hs, func(a, b Hypothesis) int { return cmp.Compare(a.ID, b.ID) })
@@ -122,7 +123,7 @@ func alike(hypotheses []Hypothesis) [][]string {
 // with net the difference of support and falsification. Weights are never negative and add up to 1, whatever the net;
 // with equal nets they are the priors.
 func reweigh(claims []*claim) {
-	// The largest exponent is 0: no overflow. An impossible claim may have a larger net.
+	// The largest exponent is 0, so that nothing overflows. A claim with prior 0 may have a larger net.
 	top := math.Inf(-1)
 	for _, c := range claims {
 		if c.prior > 0 {
@@ -139,8 +140,8 @@ func reweigh(claims []*claim) {
 	}
 }
 
-// entropy is -Σ w·ln w in nats, with 0·ln 0 = 0: 0 if one weight is 1, ln k if k weights are equal. The share is the
-// entropy divided by ln k, which does not depend on the base of the logarithm: 0 to 1, and 0 for a single weight.
+// entropy returns -Σ w·ln w in nats, with 0·ln 0 = 0: 0 if one weight is 1, ln k if k weights are equal. The share is
+// the entropy divided by ln k, which does not depend on the base of the logarithm: 0 to 1, and 0 for a single weight.
 func entropy(weights []float64) (nats, share float64) {
 	var terms []float64
 	for _, w := range weights {
@@ -155,7 +156,7 @@ func entropy(weights []float64) (nats, share float64) {
 	return nats, share
 }
 
-// sum adds in increasing order, so that it does not depend on who comes first.
+// sum adds in increasing order, so that the result does not depend on the order of x.
 func sum(x []float64) float64 { return numeric.Sum(slices.Sorted(slices.Values(x))) }
 
 func mean(x []float64) float64 {
@@ -165,8 +166,8 @@ func mean(x []float64) float64 {
 	return sum(x) / float64(len(x))
 }
 
-// ranked returns the claims by falling weight, then id; "none of these" leads only if it weighs more, and is left out of
-// named ones.
+// ranked returns the claims by falling weight, then id. "None of these" comes after other claims of the same weight,
+// and is left out if named is set.
 func (t *triangulation) ranked(named bool) []*claim {
 	order := slices.Clone(t.claims)
 	if named && t.NoneOfThese {
@@ -212,9 +213,9 @@ const (
 	Exhausted Gate = "exhausted"
 )
 
-// gate decides after a round, numbered from 1. A round is quiet from the second on, if it brought few new documents and
-// little gain. A quiet round stops if the weights are decided, and is followed by a forced one if not, MaxForced times
-// in all.
+// gate decides after a round whether there is another one; number counts rounds from 1. A round is quiet from the
+// second on, if it brought few new documents and little gain. After a quiet round the gate stops if the weights are
+// decided; otherwise it forces a round, MaxForced times in all.
 func (o Options) gate(number int, r RoundResult) Gate {
 	quiet := number >= 2 && r.NewDocuments < o.MinNewDocuments && r.QualityGain < o.MinQualityGain
 	switch {
@@ -228,8 +229,8 @@ func (o Options) gate(number int, r RoundResult) Gate {
 	return Exhausted
 }
 
-// assign reads the snippets of a round in order of id and gives each to the hypothesis whose words it has most of. It
-// returns the assignments, the number of new snippets, and the mean of overlap times novelty.
+// assign reads the snippets of a round in order of id and assigns each to the hypothesis of largest overlap. It returns
+// the assignments, the number of new snippets, and the mean of overlap times novelty.
 func (t *triangulation) assign(snippets []Snippet) (assignments []Assignment, fresh int, gain float64) {
 	order := slices.SortedFunc(slices.Values(snippets), func(a, b Snippet) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID),
@@ -248,7 +249,7 @@ func (t *triangulation) assign(snippets []Snippet) (assignments []Assignment, fr
 		a.Novelty = found[i].novelty
 		fresh++
 	}
-	// All of them were read: a paraphrase may follow a later one.
+	// All snippets are read before this loop, because a paraphrase may take the hypothesis of a later one.
 	for i, p := range found {
 		a := &assignments[i]
 		a.Snippet, a.Hypothesis, a.Overlap = p.ID, undifferentiated, p.best
@@ -276,8 +277,8 @@ func (t *triangulation) assign(snippets []Snippet) (assignments []Assignment, fr
 	return assignments, fresh, mean(gains)
 }
 
-// read takes a snippet into the pool. Its novelty is 1 - max |a ∩ b| / |a ∪ b| over all snippets b before it. Its own
-// words speak of the hypothesis of largest overlap, if that is large enough and no other is as large.
+// read adds a snippet to the pool. Its novelty is 1 - max |a ∩ b| / |a ∪ b| over all snippets b before it. Its claim is
+// the hypothesis of largest overlap, if that is above assignOverlap and no other overlap is equal.
 func (t *triangulation) read(s Snippet) *passage {
 	p := &passage{Snippet: s, round: len(t.rounds) + 1, terms: terms(s.Text), novelty: 1}
 	for _, q := range t.passages {
@@ -298,10 +299,10 @@ func (t *triangulation) read(s Snippet) *passage {
 	return p
 }
 
-// cluster finds, for a snippet that shares next to no word with any hypothesis, the snippet most like it among those
-// assigned by their own words: it says the same in other words than the hypothesis does. It counts with the overlap of
-// the other times how alike they are, which has to be enough by itself. cluster returns nil if there is none, or if two
-// that are equally like it belong to different hypotheses.
+// cluster finds, for a snippet that shares almost no word with any hypothesis, the most similar snippet among those
+// assigned by their own words: the two probably say the same in words other than those of the hypothesis. The strength
+// is the overlap of that snippet times the similarity, and has to be above assignOverlap. cluster returns nil if there
+// is none, or if two equally similar snippets belong to different hypotheses.
 func (t *triangulation) cluster(p *passage) (like *passage, strength float64) {
 	if p.claim != nil || p.best >= clusterOverlap {
 		return nil, 0

@@ -35,7 +35,7 @@ var (
 	pointer   = regexp.MustCompile(`\b(?:` + strings.Join(tables.Pointers, "|") + `)\b`)
 	without   = regexp.MustCompile(`\b(?:without|non|lack|lacks|lacked|lacking|absence)\b`)
 	condition = regexp.MustCompile(`^(?:` + strings.Join(tables.Conditions, "|") + `)\b`)
-	// anySign has one group for each of tables.Signs; the first one that fits counts.
+	// anySign has one group for each of tables.Signs; the first one that matches counts.
 	anySign = func() *regexp.Regexp {
 		form := strings.NewReplacer("~ ", `(?:\S+ ){0,2}?`, "*", `\S*`, "<not>", `(?:not|never|cannot|\S+n't)`, "(", "(?:")
 		var groups []string
@@ -44,23 +44,23 @@ var (
 		}
 		return regexp.MustCompile(`\b(?:` + strings.Join(groups, "|") + `)\b`)
 	}()
-	// A contrast begins a clause, and "not because" ends none.
+	// apartFromOthers starts a new clause at a contrast, and keeps "not because" from ending one.
 	apartFromOthers = strings.NewReplacer(" rather than ", " , rather than ", " instead of ", " , instead of ",
 		"not because", "not-because", "n't because", "n't-because")
 )
 
-// Names of signs that are no markers: they count in a clause with half of the hypothesis, and the second one, "rather
-// than X", in a clause with any word of it.
+// Names of signs that are not markers. A denial counts in a clause with half of the words of the hypothesis, and a
+// contrast, "rather than X", in a clause with any of them.
 const denial, contrast = "denied", "contrast"
 
-// A stance is a hypothesis as statements are compared with it.
+// A stance is a hypothesis in the form in which statements are compared with it.
 type stance struct {
-	// Plain; a rationale may well speak of evidence.
+	// Plain text of the hypothesis without its rationale, which may mention evidence.
 	claim string
-	// Stems of the claim, and of claim and rationale.
+	// Stems of the claim (terms), and of claim and rationale (about).
 	terms, about []string
-	// The claim denies something, or says "without X", which neither affirms nor denies X plainly, so that only markers
-	// speak against it.
+	// denies is set if the claim denies something. without is set if it says "without X": this neither affirms nor
+	// denies X plainly, so only markers contradict it.
 	denies, without bool
 	// Markers that the claim has itself.
 	markers []string
@@ -73,9 +73,9 @@ func stanceOf(h Hypothesis) stance {
 	return s
 }
 
-// signs looks for negators, markers and other denials, each of which turns a statement around: it denies something if
-// their number is odd. "No evidence" is itself turned around by "against" or "failure", unless the claim has that word.
-// It returns the markers that no sign before them negates.
+// signs looks for negators, markers and other denials. Each of these signs reverses a statement, so the statement
+// denies something if their number is odd. "No evidence" followed by "against" or "failure" is no sign, unless the
+// claim has that last word. signs returns the markers that no sign before them negates.
 //
 //	does not contradict          not, contradict: even
 //	no evidence of failure       no sign
@@ -100,9 +100,9 @@ func (s stance) signs(statement string) (odd bool, markers []string, contrasts b
 	return odd, markers, contrasts
 }
 
-// opposed returns by what a snippet speaks against the hypothesis: a marker, "denied", or "". Each sentence is read by
-// itself; one counts if it has at least half as many words of the hypothesis as any other, or if it refers to such a
-// sentence just before it, as in "This was refuted".
+// opposed returns the sign by which a snippet contradicts the hypothesis: a marker, "denied", or "" for none. It reads
+// each sentence by itself. A sentence counts if it has at least half as many words of the hypothesis as any other, or
+// if it refers to such a sentence just before it, as in "This was refuted".
 func (s stance) opposed(snippet string) string {
 	all := sentences(snippet)
 	shares := []float64{0}
@@ -120,15 +120,16 @@ func (s stance) opposed(snippet string) string {
 	return ""
 }
 
-// against returns by what one sentence speaks against the hypothesis. A clause with half of its words and a sign that is
-// not that of the hypothesis denies it, unless another clause with more of its words affirms it; one with less of its
-// words does with a marker, if it points to the hypothesis or if no other clause is about it. Of a contrast, "not A but
-// B" or "rather than A, B", the part counts that has more of the hypothesis. Questions and conditions deny nothing.
+// against returns the sign by which one sentence contradicts the hypothesis. A clause with half of its words denies it
+// if only one of the two denies something, unless another clause with more of its words affirms it. A clause with a
+// marker contradicts it even with fewer words, if it refers to the hypothesis or if no other clause is about it. Of a
+// contrast, "not A but B" or "rather than A, B", the part with more of the hypothesis counts. Questions and conditions
+// deny nothing.
 func (s stance) against(sentence string) string {
 	if strings.HasSuffix(sentence, "?") {
 		return ""
 	}
-	// Of the hypothesis in a clause that denies it, and in one that affirms what it denies.
+	// Shares of the words of the hypothesis: in a clause that denies it, and in one that affirms what it denies.
 	const half, all = .5, .75
 	denied, affirmed, least := 0.0, 0.0, half
 	for _, clause := range clauseEnd.Split(apartFromOthers.Replace(sentence), -1) {
@@ -160,12 +161,12 @@ func terms(text string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(semantic.Tokens(text))))
 }
 
-// stems returns the stems of a word, none for a stop word: beside another word it is left out.
+// stems returns the stems of a word, or none for a stop word, which is left out beside another word.
 func stems(word string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(semantic.Tokens("x " + word)[1:])))
 }
 
-// common counts what two increasing lists share.
+// common counts the elements that two increasing lists share.
 func common(a, b []string) (n int) {
 	for _, w := range a {
 		if _, both := slices.BinarySearch(b, w); both {
@@ -194,8 +195,8 @@ func jaccard(a, b []string) float64 {
 
 var spokenWord = regexp.MustCompile(`(?:[\pL\p{Nd}\pM']|\.\d)+|[.,;:!?]`)
 
-// plain writes a text as lower-case words with one space between them, and each of . , ; : ! ? as a word of its own. An
-// apostrophe stays inside a word.
+// plain returns a text as lower-case words with one space between them, and each of . , ; : ! ? as a word of its own.
+// An apostrophe stays inside a word.
 func plain(text string) string {
 	var words []string
 	for _, w := range spokenWord.FindAllString(strings.ReplaceAll(strings.ToLower(text), "’", "'"), -1) {
@@ -204,7 +205,7 @@ func plain(text string) string {
 	return strings.Join(words, " ")
 }
 
-// sentenceEnd is a place where a sentence ends; before a small letter a point ends an abbreviation.
+// sentenceEnd matches the end of a sentence. A point before a lower-case letter ends an abbreviation instead.
 var sentenceEnd = regexp.MustCompile(`[.!?][ \t]+[^a-z \t]|\n`)
 
 // sentences splits a text into plain sentences.
