@@ -21,8 +21,8 @@ import (
 	"waymark/catalog"
 )
 
-// What is kept of the values of one document. A list of a thousand items says no more about where a
-// value comes from than its first few.
+// Limits on the digests of one document. The first few items of a list show where a value comes from as
+// well as all thousand do.
 const (
 	maxPaths    = 32        // paths, in order
 	maxValues   = 16        // distinct values of one path, in the order of the document
@@ -31,24 +31,24 @@ const (
 	maxText     = 256       // bytes of a plain result
 	maxPath     = 256       // bytes
 	maxDepth    = 8
-	minText     = 3   // characters: shorter texts stand everywhere
-	minNumber   = 100 // smaller numbers stand everywhere
+	minText     = 3   // characters; shorter texts occur everywhere
+	minNumber   = 100 // smaller absolute values occur everywhere
 	maxNumber   = 1e39
 	digestBytes = 9
 )
 
-// DigestKey is what values are hashed with. Each workspace has its own.
+// DigestKey is the HMAC key for the digests of values. Each workspace has its own.
 type DigestKey [32]byte
 
-// Digests returns the digests of the scalar values of a JSON document, nil if there are none. A path
-// names the fields on the way and has [] for any item of a list:
+// Digests returns the digests of the scalar values of a JSON document, by path, or nil if there are none. A
+// path joins the names of the enclosing fields and has [] for any item of a list:
 //
 //	{"user":{"login":"ann"},"items":[{"id":"i-17"},{"id":"i-18"}]}   →  items[].id, user.login
 //
-// Booleans, null, texts of fewer than 3 characters and numbers between -100 and 100 have none: they are
-// equal by chance. A number has the digest of its text, so that 1017 is found in "1017". A name that does
-// not look like one may be a value, and is written as *. What is not JSON has no digests; of a long
-// document the first 256 KiB count.
+// Booleans, null, texts of fewer than 3 characters and numbers between -100 and 100 have no digest, because
+// they are often equal by chance. A number has the digest of its text, so that 1017 matches "1017". A field
+// name that does not look like a name may be a value and is written as *. Invalid JSON has no digests. Only
+// the first 256 KiB of a document are read.
 func (k DigestKey) Digests(document json.RawMessage) Digests {
 	w := k.digester()
 	if !w.document(document) {
@@ -58,7 +58,7 @@ func (k DigestKey) Digests(document json.RawMessage) Digests {
 }
 
 // Content returns the digests of the result of a tool: a text, or the texts among MCP content blocks. A
-// text that is JSON counts as the document it is, another as one value without a path.
+// text that is a JSON object or list is read as a document; any other text is one value with an empty path.
 func (k DigestKey) Content(content json.RawMessage) Digests {
 	w := k.digester()
 	for _, text := range Texts(content) {
@@ -73,7 +73,8 @@ func (k DigestKey) Content(content json.RawMessage) Digests {
 	return w.result()
 }
 
-// Texts are those of a result as hosts write it: a text, or content blocks with texts. Anything else has none.
+// Texts returns the texts of a tool result in a form that hosts write: one text, or content blocks with texts. Any
+// other form has none.
 func Texts(content json.RawMessage) (texts []string) {
 	var one string
 	if json.Unmarshal(content, &one) == nil {
@@ -110,7 +111,7 @@ func (w *digester) result() Digests {
 
 var errFull = errors.New("no room for more digests")
 
-// document walks one document; false if it is none.
+// document adds the digests of one document. It returns false if the document is not valid JSON.
 func (w *digester) document(document []byte) bool {
 	cut := len(document) > maxDocument
 	dec := jsontext.NewDecoder(bytes.NewReader(document[:min(len(document), maxDocument)]), jsontext.AllowDuplicateNames(true))
@@ -118,7 +119,7 @@ func (w *digester) document(document []byte) bool {
 	return err == nil || errors.Is(err, errFull) || cut && errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// value walks the next value.
+// value adds the digests of the next value and of the values inside it.
 func (w *digester) value(dec *jsontext.Decoder, path string) error {
 	if w.n >= maxDigests {
 		return errFull
@@ -170,7 +171,8 @@ func (w *digester) text(path, s string) {
 	}
 }
 
-// numberText writes a number in one way, 1e3 as 1000. Small ones are left out, and those that nobody writes out.
+// numberText returns the canonical text of a number: 1000 for 1e3. It returns false for numbers below minNumber, above
+// maxNumber or of more than 40 characters.
 func numberText(n string) (string, bool) {
 	f, err := strconv.ParseFloat(n, 64)
 	if size := math.Abs(f); err != nil || len(n) > 40 || size < minNumber || size > maxNumber {
@@ -182,8 +184,8 @@ func numberText(n string) (string, bool) {
 	return strconv.FormatFloat(f, 'f', -1, 64), true
 }
 
-// add keeps a keyed hash of a value, truncated to digestBytes: equal values can be recognised, and none can
-// be read or guessed without the key. Each value counts once for a path.
+// add stores a keyed hash of a value, truncated to digestBytes: equal values can be recognised, and no value can
+// be read or guessed without the key. A path stores each distinct value once.
 func (w *digester) add(path, text string) {
 	values, known := w.found[path]
 	if len(values) >= maxValues || !known && len(w.found) >= maxPaths {
@@ -198,8 +200,8 @@ func (w *digester) add(path, text string) {
 	}
 }
 
-// fieldName is the name of a field of JSON as it may be stored: one that does not look like a name (it
-// holds a space, an address, a path) may be a value that serves as a key, and is *.
+// fieldName returns the name of a JSON field in the form that may be stored. A name that does not look like
+// one (it holds a space, an address, a path) may be a value used as a key and is replaced by *.
 func fieldName(name string) string {
 	for i, c := range name {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '$'
@@ -215,7 +217,7 @@ func fieldName(name string) string {
 
 const maxField = 64 // bytes
 
-// normalise checks digests that somebody sends and puts the values of each path in order.
+// normalise checks digests that come from outside, and sorts and deduplicates the values of each path.
 func (d Digests) normalise(field string) error {
 	if len(d) > maxPaths {
 		return fmt.Errorf("%s has %d paths, the limit is %d", field, len(d), maxPaths)
@@ -240,8 +242,8 @@ func (d Digests) normalise(field string) error {
 
 var errDigest = errors.New("a digest is 12 characters of base64url, made by the program that stores it")
 
-// fit drops the digests of an episode that is too large with them to be stored, the results' first, and
-// returns its size.
+// fit drops digests if the episode is too large to be stored with them, first those of the results, then those
+// of the arguments. It returns the size of the episode in bytes.
 func (e *Episode) fit() int {
 	n := len(Canonical(*e))
 	for _, drop := range []func(*Step){func(s *Step) { s.Outputs = nil }, func(s *Step) { s.Inputs = nil }} {

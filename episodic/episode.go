@@ -1,13 +1,13 @@
-// Package episodic keeps what happened and what it teaches.
+// Package episodic holds recorded tasks and the statistics that follow from them.
 //
-// An [Episode] is one task as it was done: an intent, the steps in order (each a call of a tool or
-// capability) and an outcome. Episodes are appended and never changed. From them come
+// An [Episode] is one recorded task: an intent, the steps in order (each a call of a tool or capability)
+// and an outcome. Episodes are appended and never changed. They yield
 //
 //   - transitions: which tool followed which ([Episode.Transitions]), the edges of the tool graph;
 //   - memory: how often a tool worked, alone and right after another tool ([Memory]).
 //
-// What is unknown stays unknown: a step without an outcome is neither a success nor a failure, and
-// the outcome of an episode is never copied onto its steps.
+// Unknown outcomes stay unknown: a step without an outcome counts neither as a success nor as a failure,
+// and the outcome of an episode is never copied to its steps.
 package episodic
 
 import "time"
@@ -21,24 +21,24 @@ const (
 	Failure Outcome = "failure"
 )
 
-// Known reports whether the outcome says anything.
+// Known reports whether the outcome is a success or a failure.
 func (o Outcome) Known() bool { return o == Success || o == Failure }
 
-// Episode is one task as it happened.
+// Episode is one recorded task.
 type Episode struct {
 	ID           string    `json:"id" mcp:"optional" doc:"The same id counts once."`
 	Intent       string    `json:"intent,omitempty" doc:"What the task was about, in words."`
-	Time         time.Time `json:"time,omitzero" mcp:"-"` // zero: not known, the episode does not age
+	Time         time.Time `json:"time,omitzero" mcp:"-"` // zero: unknown; the episode does not age
 	Session      string    `json:"session,omitempty" mcp:"-"`
-	Source       string    `json:"source,omitempty" mcp:"-"` // who said so: a credential or an importer, never the body
-	Label        string    `json:"label,omitempty" mcp:"-"`  // what the body itself claims as its source
+	Source       string    `json:"source,omitempty" mcp:"-"` // reporter: a credential or an importer, never from the body
+	Label        string    `json:"label,omitempty" mcp:"-"`  // the source that the request body claims
 	Steps        []Step    `json:"steps" minItems:"1" doc:"The tools used, in order."`
 	Outcome      Outcome   `json:"outcome,omitempty"`
 	SuggestionID string    `json:"suggestion_id,omitempty" doc:"The suggestion that was followed."`
 }
 
-// Digests are keyed hashes of scalar values by their path in a JSON document ("items[].id"): enough to
-// see that a value went from one step to another, not enough to know it.
+// Digests are keyed hashes of scalar values by their path in a JSON document ("items[].id"). They show that a
+// value went from one step to another without revealing the value.
 type Digests map[string][]string
 
 // Step is one call. DependsOn nil means "only the order is known"; empty but not nil means "a root".
@@ -53,6 +53,6 @@ type Step struct {
 	Error      string   `json:"error,omitempty" doc:"The error in a few words, without secrets."`
 	ErrorKind  string   `json:"error_kind,omitempty" mcp:"-"`
 	Shape      string   `json:"shape,omitempty" mcp:"-"`   // types of the arguments, never their values
-	Inputs     Digests  `json:"inputs,omitempty" mcp:"-"`  // of the values of the arguments
-	Outputs    Digests  `json:"outputs,omitempty" mcp:"-"` // of the values of the result
+	Inputs     Digests  `json:"inputs,omitempty" mcp:"-"`  // digests of the arguments
+	Outputs    Digests  `json:"outputs,omitempty" mcp:"-"` // digests of the result
 }

@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// Performed is one step more of an episode that grows while it is done, or what became of the episode.
-// Episode, Source and Time are those of the episode, the same in all that is performed in it.
+// Performed is one more step of an episode that is recorded while its task runs, or the outcome of the episode.
+// Episode, Source and Time are those of the episode and are the same for all its steps.
 type Performed struct {
 	Episode string    `json:"episode"`
 	Source  string    `json:"source,omitempty"`
 	Time    time.Time `json:"time,omitzero"`
-	Number  int       `json:"number,omitempty"` // the how manieth call of the episode to begin, from 1
-	AtMS    int64     `json:"at_ms,omitempty"`  // when it began, after Time
+	Number  int       `json:"number,omitempty"` // position of the call in the episode by start, from 1
+	AtMS    int64     `json:"at_ms,omitempty"`  // start of the call, in milliseconds after Time
 	Step    *Step     `json:"step,omitempty"`
-	Outcome Outcome   `json:"outcome,omitempty"` // of the episode, if known by now
+	Outcome Outcome   `json:"outcome,omitempty"` // of the episode, if known already
 }
 
-// Grown is an episode as far as it is done. Steps are told when they end, and stand in the order in which
-// they began: a step joins the steps of its group, if there are any, in the place of its number; else it
-// is the last. So every step stands after the ones it came after, whatever ended first.
+// Grown is the recorded part of a running episode. Steps are reported when they end and are stored in the order
+// in which they began: a step is inserted among the steps of its group by its number or, without such a group,
+// appended. So every step comes after its predecessors, whichever call ended first.
 type Grown struct {
 	Episode
-	Numbers []int `json:"numbers,omitempty"` // of the steps
-	LastMS  int64 `json:"last_ms,omitempty"` // the last sign of life, after Time
+	Numbers []int `json:"numbers,omitempty"` // by step; see Performed.Number
+	LastMS  int64 `json:"last_ms,omitempty"` // latest end of a step, in milliseconds after Time
 }
 
-// Has reports whether a step is there.
+// Has reports whether the episode has a step with this id.
 func (g *Grown) Has(step string) bool {
 	return slices.ContainsFunc(g.Steps, func(s Step) bool { return s.ID == step })
 }
 
-// Room says why an episode has no place for a step: it is full, or does not have what the step depends on.
+// Room returns an error if a step cannot be added: the episode is full, or lacks a step that this one depends on.
 func (g *Grown) Room(s *Step) error {
 	if len(g.Steps) >= MaxSteps {
 		return fmt.Errorf("episode %q has %d steps, the limit", g.ID, len(g.Steps))
@@ -45,7 +45,7 @@ func (g *Grown) Room(s *Step) error {
 	return nil
 }
 
-// Add puts a step in its place and returns that.
+// Add inserts a step at its position and returns the position.
 func (g *Grown) Add(p *Performed) int {
 	at := g.place(p)
 	g.Steps, g.Numbers = slices.Insert(g.Steps, at, *p.Step), slices.Insert(g.Numbers, at, p.Number)
@@ -53,8 +53,9 @@ func (g *Grown) Add(p *Performed) int {
 	return at
 }
 
-// place finds the last group of the step's name, where that stands after all that the step depends on and
-// nothing that follows it began before the step.
+// place returns the index at which to insert a step: within the last group of its name, by number, if no step of
+// that group or after it is a dependency of the step, and the first step after the group did not begin before it.
+// Otherwise place returns the end.
 func (g *Grown) place(p *Performed) int {
 	end := len(g.Steps)
 	if p.Step.Group == "" {
@@ -76,7 +77,7 @@ func (g *Grown) place(p *Performed) int {
 	return end
 }
 
-// Clone is a copy to try steps on.
+// Clone returns a copy to which steps can be added without changing the original.
 func (g *Grown) Clone() *Grown {
 	c := *g
 	c.Steps, c.Numbers = slices.Clone(g.Steps), slices.Clone(g.Numbers)

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// An Image is a memory at one moment, to be encoded. It shares the memory's rows, which the memory copies before it changes
-// them.
+// An Image is the state of a memory at one moment, for encoding. It shares rows with the memory, which copies a row
+// before it changes it.
 type Image struct {
 	Rows          [][]tally
 	Epoch, Newest time.Time
 	Sources       []int32
 }
 
-// Image returns the memory as it is now, at the cost of one pass over the tools.
+// Image returns the current state of the memory. It costs one pass over the tools.
 func (m *Memory) Image() *Image {
 	clear(m.own)
 	return &Image{slices.Clone(m.rows), m.epoch, m.newest, slices.Sorted(maps.Keys(m.sources))}
 }
 
-// Memory returns the memory of an image, of at most so many tools and sources.
+// Memory restores the memory from an image. It rejects an image with more tools or sources than given.
 func (i *Image) Memory(tools, sources int) (*Memory, error) {
 	if len(i.Rows) > tools {
 		return nil, errors.New("outcomes of more tools than there are")
@@ -38,7 +38,7 @@ func (i *Image) Memory(tools, sources int) (*Memory, error) {
 		last := NoTool - 1
 		for _, t := range row {
 			wrong := t.Before <= last || int(t.Before) >= tools || len(t.By) == 0
-			for k, by := range t.By { // they rise, which joinSources relies on
+			for k, by := range t.By { // ascending by source, as joinSources requires
 				wrong = wrong || by.Source < 0 || int(by.Source) >= sources || k > 0 && by.Source <= t.By[k-1].Source
 			}
 			if last = t.Before; wrong || row[0].Before != NoTool {

@@ -10,8 +10,8 @@ import (
 	"waymark/internal/numeric"
 )
 
-// The rules of the scoring reference 3.3 ("episodic learning"). The multipliers and caps are chosen
-// there (make validation measures them); exclusion is where more failures than successes were seen.
+// The rules of the scoring reference 3.3 ("episodic learning"). The reference chooses the multipliers and caps
+// (make validation measures them); above the exclusion rate there are more failures than successes.
 const (
 	boostRate    = 0.20
 	boostCap     = 0.15
@@ -19,34 +19,34 @@ const (
 	penaltyCap   = 0.15
 	exclusion    = 0.50
 	halfLifeDays = 30
-	MinKnown     = 5  // known outcomes before a pair speaks for itself or a tool may be excluded
-	minSources   = 3  // sources in which a tool fails, where the workspace has as many, before it is excluded
-	mostShare    = .5 // of the weight of all other sources: what outcomes of one source that is not trusted weigh at most
+	MinKnown     = 5  // known outcomes required to use the rate of a pair or to exclude a tool
+	minSources   = 3  // sources in which a tool must mostly fail to be excluded, if the workspace has that many
+	mostShare    = .5 // most weight of an untrusted source, as a share of the weight of all other sources
 )
 
-// Adjustment is what past outcomes add to a confidence,
+// Adjustment returns the boost and the penalty of a confidence by past outcomes,
 //
 //	boost   = min(.15, .20·success rate)
 //	penalty = min(.15, .25·failure rate)
 //
-// excluded is true where the failure rate is above one half. This is the rule as the scoring
-// reference states it; live exclusion asks for more ([Rate.Excluded]).
+// excluded is true if the failure rate is above one half. This is the rule of the scoring reference; the
+// exclusion that answers apply has more conditions ([Rate.Excluded]).
 func Adjustment(successRate, failureRate float64) (boost, penalty float64, excluded bool) {
 	return min(boostCap, boostRate*successRate), min(penaltyCap, penaltyRate*failureRate), failureRate > exclusion
 }
 
 // Memory holds the known outcomes of calls, by tool and by (tool, tool before it). Tools are dense
-// ids. It is mutable; [Memory.Freeze] gives the readable form, which shares what did not change with
-// the forms before it.
+// ids. It is mutable; [Memory.Freeze] returns the readable form, which shares unchanged rows with
+// earlier forms.
 type Memory struct {
-	rows    [][]tally     // by tool, sorted by the tool before: NoTool, the tool's own, comes first
-	own     []bool        // by tool: no image has the row
+	rows    [][]tally     // by tool, sorted by the tool before; NoTool, for the tool alone, comes first
+	own     []bool        // by tool: no image shares the row
 	changed []int32       // tools observed since the last Freeze
-	marked  []bool        // by tool: is among changed
-	canon   []int32       // by tool, the tool it is counted as; itself beyond
-	spelled [][]int32     // by tool, all that are counted as it, rising; none where that is itself alone
-	frozen  List[[]tally] // by tool it is counted as; these rows are never written to
-	epoch   time.Time     // of the first dated observation: decay is counted from here
+	marked  []bool        // by tool: it is in changed
+	canon   []int32       // by tool, the tool it is counted as; a tool beyond the list is counted as itself
+	spelled [][]int32     // by tool, all tools counted as it, ascending; nil if there is no other
+	frozen  List[[]tally] // by the tool it is counted as; these rows are never written to
+	epoch   time.Time     // time of the first dated observation, from which decay is counted
 	newest  time.Time
 	sources map[int32]bool
 	trusted map[int32]bool
@@ -55,14 +55,14 @@ type Memory struct {
 // NoTool stands for "nothing before it".
 const NoTool int32 = -1
 
-// tally sums outcomes of one tool after another by source. Snapshots hold exported fields.
+// tally sums the outcomes of a tool after another one, by source. Snapshots store the exported fields.
 type tally struct {
 	Before int32
-	By     []bySource // sorted by source; never written to once an image or a frozen row has it
+	By     []bySource // sorted by source; never changed in place, because images and frozen rows share it
 }
 
-// bySource is what one source reported. Dated outcomes weigh 2^((t-epoch)/30 d), so that one factor brings all of them to
-// the newest event; undated ones do not age.
+// bySource holds the outcomes that one source reported. A dated outcome weighs 2^((t-epoch)/30 d), so that one common
+// factor discounts all of them to the time of the newest event; undated outcomes do not age.
 type bySource struct {
 	Source     int32
 	Known      [2]int32 // [0] successes, [1] failures
@@ -72,11 +72,12 @@ type bySource struct {
 // NewMemory returns an empty memory.
 func NewMemory() *Memory { return &Memory{sources: map[int32]bool{}, trusted: map[int32]bool{}} }
 
-// Trust declares a source to be the operator's own: its outcomes count in full, and may exclude a tool alone.
+// Trust declares a source to be the operator's own: its outcomes count in full and can exclude a tool without other
+// sources.
 func (m *Memory) Trust(source int32) { m.trusted[source] = true }
 
-// Observe counts one known outcome of tool, right after before (NoTool if first). A zero time never
-// ages. Source is a dense id of who reported it.
+// Observe counts one known outcome of tool, alone and right after each tool of before (empty for a first step). An
+// outcome with a zero time does not age. Source is the dense id of the reporter.
 func (m *Memory) Observe(tool int32, before []int32, o Outcome, at time.Time, source int32) {
 	if !o.Known() {
 		return
@@ -92,8 +93,8 @@ func (m *Memory) Observe(tool int32, before []int32, o Outcome, at time.Time, so
 	}
 }
 
-// ObserveAfter counts that a known outcome of tool, observed before, also came right after another tool:
-// one that nobody had told of yet.
+// ObserveAfter counts an outcome of tool that was observed earlier for another predecessor as well: one whose
+// call was not recorded yet at that time.
 func (m *Memory) ObserveAfter(tool, before int32, o Outcome, at time.Time, source int32) {
 	if !o.Known() {
 		return
@@ -102,7 +103,7 @@ func (m *Memory) ObserveAfter(tool, before int32, o Outcome, at time.Time, sourc
 	m.tally(tool, before).add(o, m.weight(at), at.IsZero(), source)
 }
 
-// mark notes that the row of a tool changes, once between two freezes.
+// mark adds a tool to changed, once between two freezes, and makes room for its row.
 func (m *Memory) mark(tool int32) {
 	for len(m.rows) <= int(tool) {
 		m.rows, m.marked, m.own = append(m.rows, nil), append(m.marked, false), append(m.own, true)
@@ -113,8 +114,7 @@ func (m *Memory) mark(tool int32) {
 	}
 }
 
-// tally returns the counts of a pair for writing. A row that a frozen memory has too (own is false) is copied
-// first.
+// tally returns the counts of a pair for writing. A row that an image shares (own is false) is copied first.
 func (m *Memory) tally(tool, before int32) *tally {
 	if !m.own[tool] {
 		m.rows[tool], m.own[tool] = slices.Clone(m.rows[tool]), true
@@ -132,8 +132,8 @@ func find(row []tally, before int32) (int, bool) {
 	return slices.BinarySearchFunc(row, before, func(t tally, before int32) int { return cmp.Compare(t.Before, before) })
 }
 
-// add counts one outcome of a source: index 0 is success, 1 failure. Outcomes without a time never lose
-// weight (flat). Lists by source are never changed in place, because frozen memories share them.
+// add counts one outcome of a source: index 0 is success, 1 failure. Outcomes without a time do not lose
+// weight (Flat). Lists by source are never changed in place, because images and frozen rows share them.
 func (t *tally) add(o Outcome, weight float64, ageless bool, source int32) {
 	i := 0
 	if o == Failure {
@@ -149,7 +149,7 @@ func (t *tally) add(o Outcome, weight float64, ageless bool, source int32) {
 	t.By = joinSources(t.By, []bySource{one})
 }
 
-// joinSources adds up two lists by source in a list of its own.
+// joinSources returns a new list with the sums of two lists by source.
 func joinSources(x, y []bySource) []bySource {
 	sum := make([]bySource, 0, len(x)+len(y))
 	for len(x) > 0 && len(y) > 0 {
@@ -189,21 +189,22 @@ func halfLives(d time.Duration) float64 {
 	return max(-1000, min(1000, d.Hours()/24/halfLifeDays))
 }
 
-// Rate is what is known of a tool, alone or after another one. Success and Failure are outcomes weighted by age
-// (half-life 30 days before the newest event); where the workspace has three sources or more, those of one that is not
-// trusted weigh at most as much as those of an average other, and half as much as those of all others, hence nothing where
-// it alone reports them. N and Failures count them.
+// Rate sums the known outcomes of a tool, alone or after another one. Success and Failure are weighted by age
+// (half-life 30 days, counted back from the newest event). If the workspace has three sources or more, the outcomes of
+// an untrusted source weigh at most as much as those of an average other source and at most half as much as those of
+// all others together; so they weigh nothing if no other source reports any. N and Failures are unweighted counts.
 type Rate struct {
 	Success, Failure float64
 	N, Failures      int
-	Sources          int // distinct
-	Failing          int // sources that report more failures than successes; one that is trusted counts as 3
+	Sources          int // distinct sources
+	Failing          int // sources that report more failures than successes; a trusted one counts as 3
 }
 
 // SuccessRate is the share of successes among the known outcomes; 0 without any.
 func (r Rate) SuccessRate() float64 { return share(r.Success, r.Failure) }
 
-// Known is the number of known outcomes, 0 where one key alone reports them, so that they weigh nothing.
+// Known is the number of known outcomes. It is 0 if they have no weight, because one untrusted source alone reports
+// them.
 func (r Rate) Known() int {
 	if r.Success+r.Failure == 0 {
 		return 0
@@ -221,17 +222,18 @@ func share(a, b float64) float64 {
 	return a / (a + b)
 }
 
-// Excluded reports whether a tool fails so often that it is not suggested: at least 5 known
-// outcomes, the lower bound of the failure rate above one half, and at least 3 sources in which it
-// mostly fails, where the workspace has 3. One bad first run buries nobody, and no single client does.
+// Excluded reports whether a tool fails so often that it is not suggested: it has at least 5 known
+// outcomes, the lower bound of its failure rate is above one half, and it mostly fails in at least 3
+// sources (all sources, if the workspace has fewer). So one bad first run does not exclude a tool, and neither does a
+// single untrusted source among several.
 func (r Rate) Excluded(sources int) bool {
 	_, _, bound := r.FailureBound()
 	return r.N >= MinKnown && r.Failure > r.Success && r.Failing >= min(minSources, sources) && bound > exclusion
 }
 
-// FailureBound is the lower end of the 95 % Wilson interval of the failure rate, with the failures and the known
-// outcomes that it is computed from, weighted by age. All three have four decimals, so that a reader of the two
-// counts computes the same bound, and the same decision, by hand.
+// FailureBound returns the lower end of the 95 % Wilson interval of the failure rate, and the age-weighted failures
+// and known outcomes that it is computed from. All three are rounded to four decimals, so that a reader can compute
+// the same bound, and hence the same decision, from the two counts.
 func (r Rate) FailureBound() (failed, known, bound float64) {
 	failed = decimals(r.Failure)
 	known = decimals(decimals(r.Success) + failed)
@@ -240,9 +242,9 @@ func (r Rate) FailureBound() (failed, known, bound float64) {
 
 func decimals(x float64) float64 { return math.Round(x*1e4) / 1e4 }
 
-// Join counts tools with another name for the same thing together from now on: canonical[tool] is the
-// id under which tool is counted. A tool beyond the list is counted as itself. The next Freeze costs
-// the whole memory.
+// Join makes the memory count several names of one tool together: canonical[tool] is the id under which
+// tool is counted. A tool beyond the list is counted as itself. The next Freeze copies every row of the
+// memory.
 func (m *Memory) Join(canonical []int32) {
 	m.canon, m.frozen, m.spelled = canonical, List[[]tally]{}, nil
 	for tool, as := range canonical {
@@ -272,8 +274,8 @@ func (m *Memory) as(tool int32) int32 {
 	return tool
 }
 
-// Freeze returns the rates as of the newest observation. It costs the rows of the tools observed
-// since the last one.
+// Freeze returns the rates as of the newest observation. Its cost is that of copying the rows of the tools
+// observed since the last Freeze.
 func (m *Memory) Freeze() *Rates {
 	for _, tool := range m.changed {
 		m.marked[tool] = false
@@ -287,8 +289,8 @@ func (m *Memory) Freeze() *Rates {
 	}
 }
 
-// joined is a copy of the row of a tool with all that is counted as it, in the order of the ids as
-// they were observed.
+// joined returns a copy of the row of a tool, merged with the rows of all tools counted as it. Rows are merged
+// in ascending order of tool id.
 func (m *Memory) joined(tool int32) []tally {
 	if m.spelled == nil {
 		return slices.Clone(m.rows[tool])
@@ -316,18 +318,18 @@ func (m *Memory) joined(tool int32) []tally {
 	return slices.Clip(row)
 }
 
-// Rates is a memory frozen at one moment, safe for concurrent use: for each tool its own rate, and
-// the rates after other tools.
+// Rates is a memory frozen at one moment: for each tool its own rate, and the rates after other tools. It is
+// safe for concurrent use.
 type Rates struct {
 	rows    View[[]tally]
 	tools   int32
 	sources int
 	trusted map[int32]bool
-	scale   float64 // brings what ages to the newest event
+	scale   float64 // factor that discounts aged weights to the time of the newest event
 }
 
-// rate adds up the sources in their order. A source counts as failing if more than half of its known outcomes
-// failed; a trusted one counts as many as an exclusion needs.
+// rate sums the outcomes of the sources in their order. A source counts as failing if more than half of its known
+// outcomes failed; a trusted one counts as minSources failing sources.
 func (r *Rates) rate(sources []bySource) (rate Rate) {
 	var aged, flat [2]float64
 	for i := range sources {
@@ -354,7 +356,7 @@ func (r *Rates) rate(sources []bySource) (rate Rate) {
 	return rate
 }
 
-// limit takes away what single sources weigh too much, each beside all others as reported.
+// limit reduces the weight of each untrusted source to its share of the weight of all others, before they are limited.
 func (r *Rates) limit(sources []bySource, rate *Rate) {
 	total, share := rate.Success+rate.Failure, min(mostShare, 1/float64(len(sources)-1))
 	for i := range sources {
@@ -369,8 +371,9 @@ func (r *Rates) limit(sources []bySource, rate *Rate) {
 	rate.Success, rate.Failure = max(rate.Success, 0), max(rate.Failure, 0)
 }
 
-// agreed counts known outcomes without those of the source that reports the most, unless that is trusted or the workspace
-// has few sources: one source cannot choose the rate that speaks.
+// agreed counts the known outcomes without those of the untrusted source that reports the most, so that one source
+// cannot decide whether the rate of a pair is used. If the workspace has fewer than minSources sources, it counts all
+// of them.
 func (r *Rates) agreed(sources []bySource) (known int) {
 	most := 0
 	for i := range sources {
@@ -386,19 +389,20 @@ func (r *Rates) agreed(sources []bySource) (known int) {
 	return known
 }
 
-// Tool is what is known of a tool, whatever came before it.
+// Tool returns the rate of a tool after any predecessor.
 func (r *Rates) Tool(tool int32) Rate { return r.own(r.rows.At(tool)) }
 
-// own is the rate of a tool whatever came before it: the first tally of its row, for before = NoTool.
+// own returns the rate of a tool after any predecessor: the first tally of its row, for before = NoTool.
 func (r *Rates) own(row []tally) Rate {
 	if len(row) == 0 {
 		return Rate{}
 	}
-	return r.rate(row[0].By) // every observation counts for the tool alone, too
+	return r.rate(row[0].By) // every observation is also counted under NoTool
 }
 
-// After is the rate of a tool right after another one: that of the pair where at least 5 of its outcomes are known, else
-// that of the tool. In a workspace of three sources, those of the source with the most outcomes are not counted for the 5.
+// After returns the rate of a tool right after another one: the rate of the pair if it has at least 5 known outcomes,
+// else that of the tool. In a workspace with three sources or more, the outcomes of the untrusted source that reports
+// the most do not count towards the 5.
 func (r *Rates) After(tool, before int32) Rate {
 	row := r.rows.At(tool)
 	if before != NoTool {
@@ -412,7 +416,7 @@ func (r *Rates) After(tool, before int32) Rate {
 // Sources is the number of distinct sources that reported outcomes.
 func (r *Rates) Sources() int { return r.sources }
 
-// All yields every rate in order of (tool, tool before).
+// All yields every rate, ordered by (tool, tool before).
 func (r *Rates) All(yield func(tool, before int32, rate Rate) bool) {
 	for tool := range r.tools {
 		row := r.rows.At(tool)

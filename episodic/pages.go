@@ -5,17 +5,17 @@ import "slices"
 // pageSize is the number of elements of a page.
 const pageSize = 256
 
-// A List changes, and views of it are kept that do not:
+// A List is a mutable list whose immutable views share pages with it:
 //
 //	List  ─┬─▶ page 0 ◀─┬─ View        after element 300 was set: page 1 is a copy,
 //	       ├─▶ page 1'  ├─▶ page 1     the other pages belong to both
 //	       └─▶ page 2 ◀─┘
 //
-// A change costs one page, once per view; a view costs eight bytes per page. A List is for one goroutine at a time. The
-// zero List is empty; elements that were never set are zero.
+// The first change of a page after a view copies that page; a view costs eight bytes per page. A List must not be used
+// by several goroutines at once. The zero List is empty; elements that were never set are zero.
 type List[T any] struct {
-	pages []*page[T] // nil where nothing was ever set
-	epoch uint64     // the number of views; a page with another number is shared
+	pages []*page[T] // nil if no element of the page was set
+	epoch uint64     // the number of views; a page with another epoch is shared with a view
 }
 
 // page is the unit of copying: a change after a view copies the elements of one page.
@@ -44,7 +44,7 @@ func (l *List[T]) Set(i int32, x T) {
 	own.items[int(i)%pageSize] = x
 }
 
-// Freeze returns the list as it is now.
+// Freeze returns a view of the current list.
 func (l *List[T]) Freeze() View[T] {
 	l.epoch++
 	return View[T]{slices.Clone(l.pages)}
@@ -58,7 +58,7 @@ type View[T any] struct {
 // At is element i.
 func (v View[T]) At(i int32) T { return at(v.pages, i) }
 
-// Ref points to element i, which was set. It is not to be written to.
+// Ref returns a pointer to element i, which must have been set. The element must not be written to.
 func (v View[T]) Ref(i int32) *T { return &v.pages[int(i)/pageSize].items[int(i)%pageSize] }
 
 func at[T any](pages []*page[T], i int32) (x T) {

@@ -9,68 +9,68 @@ import (
 	"time"
 )
 
-// IdleGap is how long a session may rest before what follows is another task.
+// IdleGap is the longest pause within one task: a call after a longer pause begins a new episode.
 const IdleGap = 30 * time.Minute
 
-// Session cuts the calls of one source in one session into episodes. The rule is one for all that report calls, live
+// Session splits the calls of one source in one session into episodes. The same rules apply to all reporters, live
 // or from a file:
 //
 //	a new episode begins   with the first call, after a user's message, with another intent,
-//	                       after IdleGap without a call, and where an episode is full
-//	calls are parallel     if they name the same group, one after the other, or, where they name none, if
-//	                       each began before any of them ended
+//	                       after more than IdleGap without a call, and when an episode is full
+//	calls are parallel     if they are consecutive and name the same group or, if they name no group,
+//	                       if each began before any of them ended
 //
-// A layer of parallel calls is over as soon as one of its calls has ended: what begins then may know the
-// result. So one call that runs for long does not make everything beside it parallel.
+// A layer of parallel calls without a group is closed as soon as one of its calls has ended, because a call that
+// begins later may use the result. So one long call does not make all calls during it parallel.
 //
 //	a ├────┤                     layer 1: a, b     (b began before a ended)
 //	b   ├──────────────┤
 //	c         ├───┤              layer 2: c        (a had ended)
 //	d               ├──┤         layer 3: d
 //
-// Begin and End are to be told in the order in which they happened; times matter for the gap alone. A
-// Session is for one goroutine at a time.
+// Begin and End must be called in the order in which the events happened; times are used for the gap only. A
+// Session must not be used by several goroutines at once.
 type Session struct {
 	source, name string
 
 	episode Place // Number, Group and Start of the newest call
 	begun   bool
-	last    time.Time         // the last sign of life
+	last    time.Time         // latest start or end of a call
 	running map[string]*layer // calls that have not ended
 	turn    *turn             // a user's message since the last call
-	from    *turn             // the one that the episode is about
+	from    *turn             // the user's message that began the episode
 	layer   *layer            // the newest of the episode; nil: none
-	layers  int               // begun in the episode
-	calls   int               // of the episode, without those that were none
+	layers  int               // layers begun in the episode
+	calls   int               // calls of the episode, without dropped ones
 }
 
-// Call is the beginning of a call, as far as a session is concerned.
+// Call is the data about the beginning of a call that a session needs.
 type Call struct {
-	ID     string    // of the call, unique in its session
-	Intent string    // what it is about; empty: what the session was about before
-	Group  string    // what was issued together shares it: a message, a layer of a run; empty: not known
+	ID     string    // unique in its session
+	Intent string    // intent of the task; empty: the same as before
+	Group  string    // shared by calls issued together: by one message, or as a layer of a run; empty: not known
 	Start  time.Time // zero: not known
 }
 
-// Place is where a call belongs: the fields of its episode, which are the same for all its calls, and
-// which of its calls it is.
+// Place is the position of a call: the fields of its episode, which are the same for all calls of the episode,
+// and the fields of the call itself.
 type Place struct {
 	Episode string // id: a hash of source, session and first call
 	Session string
 	Intent  string
-	Time    time.Time // the user's message, or the first call
+	Time    time.Time // of the user's message, else of the first call
 
-	Number int       // the how manieth call of the episode to begin, from 1
+	Number int       // position of the call in the episode by start, from 1
 	Group  string    // the layer of parallel calls: "1", "2", ...
 	Start  time.Time // of the call
 }
 
-// layer is calls that are parallel.
+// layer is a set of parallel calls.
 type layer struct {
-	of     string // episode
-	name   string // the group that they name
-	inside int    // that have not ended
-	closed bool   // one has ended
+	of     string // id of the episode
+	name   string // the group that the calls name
+	inside int    // number of calls that have not ended
+	closed bool   // a call has ended
 }
 
 // turn is a user's message: the intent of the episode that it begins.
@@ -79,13 +79,14 @@ type turn struct {
 	at     time.Time
 }
 
-// NewSession returns a session in which nothing was done yet, of what source reports.
+// NewSession returns a session of a source without any calls.
 func NewSession(source, name string) *Session {
 	return &Session{source: source, name: name, running: map[string]*layer{}}
 }
 
-// EpisodeID names the episode of a session that begins with a call. Where the id of the call was drawn at
-// random it is no other's: a session that goes on under another name repeats it.
+// EpisodeID returns the id of the episode that begins with a call. If the id of the call was drawn at random it is
+// unique by itself, and the session is left out: a session that continues under another name repeats the call and
+// gets the same episode id.
 func EpisodeID(source, session, firstCall string) string {
 	if drawn(firstCall) {
 		session = ""
@@ -94,7 +95,7 @@ func EpisodeID(source, session, firstCall string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// drawn reports whether a call id is one that a model's interface has drawn: toolu_01A09q90qw90lq917835lq9.
+// drawn reports whether a call id has the form of the random ids of model APIs: toolu_01A09q90qw90lq917835lq9.
 func drawn(id string) bool {
 	for _, prefix := range []string{"toolu_", "call_"} {
 		if rest, ok := strings.CutPrefix(id, prefix); ok {
@@ -104,10 +105,10 @@ func drawn(id string) bool {
 	return false
 }
 
-// Turn notes a message of the user: the next call begins an episode with this intent.
+// Turn records a message of the user: the next call begins an episode with this intent, unless it names its own.
 func (s *Session) Turn(intent string, at time.Time) { s.turn = &turn{intent, at} }
 
-// Begin tells that a call begins and says where it belongs.
+// Begin records the beginning of a call and returns its place.
 func (s *Session) Begin(c Call) Place {
 	if s.begins(c) {
 		p := Place{Episode: EpisodeID(s.source, s.name, c.ID), Session: s.name, Intent: c.Intent, Time: c.Start}
@@ -142,7 +143,7 @@ func (s *Session) begins(c Call) bool {
 	return len(s.running) == 0 && !s.last.IsZero() && c.Start.Sub(s.last) > IdleGap
 }
 
-// joins reports whether a call is one of the newest layer.
+// joins reports whether a call belongs to the newest layer.
 func (s *Session) joins(c Call) bool {
 	if s.layer == nil || c.Group != s.layer.name {
 		return false
@@ -150,22 +151,22 @@ func (s *Session) joins(c Call) bool {
 	return c.Group != "" || s.layer.inside > 0 && !s.layer.closed
 }
 
-// sign keeps the latest time, for reports may come late; zero times change nothing.
+// sign updates the latest time of the session. Reports may arrive late, so an earlier or zero time changes nothing.
 func (s *Session) sign(at time.Time) {
 	if at.After(s.last) {
 		s.last = at
 	}
 }
 
-// End tells that a call has ended. One that was never begun is passed over.
+// End records that a call has ended. It ignores a call that has not begun.
 func (s *Session) End(id string, at time.Time) { s.leave(id, at, true) }
 
-// Drop tells that a call was none: it was refused before it was made, or asked for input first. It has
-// no place; what is parallel to it stays so. An episode that had no other call has not begun.
+// Drop removes a call that was not carried out: it was refused before it was made, or asked for input first. It
+// does not close its layer. If it was the only call of its episode, the episode has not begun.
 func (s *Session) Drop(id string) { s.leave(id, time.Time{}, false) }
 
-// leave takes a call out of its layer. A call that was none (ended is false) does not close the layer, and if
-// it was the only one of its episode, the message that began the episode counts for the next call.
+// leave removes a call from its layer. A dropped call (ended is false) does not close the layer. If it was the
+// only call of its episode, the message that began the episode applies to the next call.
 func (s *Session) leave(id string, at time.Time, ended bool) {
 	l, ok := s.running[id]
 	if !ok {
@@ -182,23 +183,23 @@ func (s *Session) leave(id string, at time.Time, ended bool) {
 	}
 }
 
-// Resume goes on with an episode that another Session has begun: of a process that has ended, say. at is
-// its last sign of life, zero if nobody knows. The next call is in a layer of its own.
+// Resume continues an episode that another Session began, for example in a process that has ended. at is the time
+// of its latest event, zero if unknown. The next call begins a new layer.
 func (s *Session) Resume(p Place, at time.Time) {
 	s.episode, s.begun, s.last, s.layer, s.calls = p, true, at, nil, p.Number
-	s.layers, _ = strconv.Atoi(p.Group) // what is no number was not made here
+	s.layers, _ = strconv.Atoi(p.Group) // a group that is not a number was not assigned by a Session: 0
 }
 
-// Begun reports whether an episode has begun here.
+// Begun reports whether an episode has begun.
 func (s *Session) Begun() bool { return s.begun }
 
-// Rests reports whether the next call begins an episode anyway: none has begun, or the last has rested for longer than
-// [IdleGap] at a time.
+// Rests reports whether a call at the given time would begin a new episode in any case: no episode has begun, or no
+// call is running and the last event is more than [IdleGap] ago.
 func (s *Session) Rests(now time.Time) bool {
 	return !s.begun || len(s.running) == 0 && now.Sub(s.last) > IdleGap
 }
 
-// NumberGroups leaves only groups of several calls, and numbers them.
+// NumberGroups removes groups of a single step and renames the others to consecutive numbers from 1.
 func NumberGroups(steps []Step) {
 	size, number := map[string]int{}, map[string]string{}
 	for _, s := range steps {

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Bounds of a shape: what is beyond is written as ….
+// Bounds of a shape. Anything beyond them is written as ….
 const (
 	shapeDepth   = 2
 	shapeMembers = 32
 	shapeBytes   = 512
 )
 
-// Shape writes the names and types of arguments and none of their values, empty for what is not JSON:
+// Shape returns the names and types of arguments without their values. It returns an empty text for invalid JSON:
 //
 //	{"path":"a.go","lines":[1,2],"where":{"open":true}}  →  {lines:[integer],path:string,where:{open:boolean}}
 //
-// A name that may be a value is written as *, as [fieldName] says.
+// A name that may be a value is written as *; see [fieldName].
 func Shape(arguments json.RawMessage) string {
 	if len(bytes.TrimSpace(arguments)) == 0 || !json.Valid(arguments) {
 		return ""
@@ -30,8 +30,8 @@ func Shape(arguments json.RawMessage) string {
 	return s
 }
 
-// shapeOf describes valid JSON by its first character. Of a list only the first item is described; members
-// are sorted after their names were masked, so that equal shapes are equal strings.
+// shapeOf returns the shape of valid JSON, whose type it takes from the first character. It describes only the
+// first item of a list. Members are sorted after their names are masked, so that equal shapes are equal strings.
 func shapeOf(v json.RawMessage, depth int) string {
 	switch v = bytes.TrimSpace(v); v[0] {
 	case '"':

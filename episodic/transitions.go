@@ -2,10 +2,10 @@ package episodic
 
 import "slices"
 
-// Transition says that step To came right after step From (indices into Episode.Steps).
+// Transition records that step To came right after step From (indices into Episode.Steps).
 //
-// Where a step lists what it depends on, each listed pair is one observation of weight 1. Where only
-// the order is known, each step of a layer follows each step of the layer before, with weight ½:
+// If a step lists its dependencies, each listed pair is one observation of weight 1. If only the order
+// is known, each step of a layer follows each step of the layer before, with weight ½:
 //
 //	depends_on:  c: [a, b]        a ──1──▶ c ◀──1── b
 //	order only:  a, b             a ──½──▶ b
@@ -17,9 +17,9 @@ type Transition struct {
 	Halves   uint64 // 2 = weight 1, 1 = weight ½
 }
 
-// Transitions lists what followed what. A failed step breaks the chain: it has no transitions. The
-// steps of a failed episode count unless they failed themselves: whole episodes fail for one bad
-// step, and what came before it was the usual way to go.
+// Transitions lists the transitions of an episode. A failed step breaks the chain: it has no transitions.
+// The steps of a failed episode count unless they failed themselves, because one bad step can fail a whole
+// episode while the steps before it were as usual.
 func (e *Episode) Transitions() []Transition {
 	var ts []Transition
 	for to, before := range e.Before() {
@@ -39,8 +39,8 @@ func (e *Episode) Transitions() []Transition {
 	return ts
 }
 
-// Before returns, for each step, the steps right before it, failed ones included: what a call came
-// after, whether or not that worked. The steps of a layer share a list, which is not to be changed.
+// Before returns, for each step, the steps right before it, including failed ones. Steps of a layer may share
+// a list, which must not be changed.
 func (e *Episode) Before() [][]int {
 	before := make([][]int, len(e.Steps))
 	at := e.positions()
@@ -64,8 +64,8 @@ func (e *Episode) Before() [][]int {
 	return before
 }
 
-// Order returns the steps so that each comes after what it depends on, otherwise as recorded.
-// Normalise refuses cycles; the steps of one would be left out here.
+// Order returns the steps in an order in which each comes after its dependencies, and otherwise as recorded.
+// Normalise rejects cycles; Order would leave out their steps.
 func (e *Episode) Order() []int {
 	before := e.Before()
 	waits := make([]int, len(e.Steps))
@@ -79,8 +79,8 @@ func (e *Episode) Order() []int {
 	order := make([]int, 0, len(e.Steps))
 	ready := make([]bool, len(e.Steps))
 	for next := 0; next < len(e.Steps); {
-		// The smallest index that is ready. Freed steps mostly lie ahead, so the scan restarts
-		// behind only when one does not.
+		// Take the smallest index without open dependencies. Steps that become free mostly lie ahead, so the
+		// scan goes back only if one does not.
 		if ready[next] || waits[next] > 0 {
 			next++
 			continue
@@ -98,7 +98,7 @@ func (e *Episode) Order() []int {
 	return order
 }
 
-// layerEnd is the end of the run of parallel steps that starts at i.
+// layerEnd returns the end of the layer of parallel steps that starts at i.
 func (e *Episode) layerEnd(i int) int {
 	end := i + 1
 	for g := e.Steps[i].Group; g != "" && end < len(e.Steps) && e.Steps[end].Group == g; {

@@ -16,10 +16,10 @@ import (
 )
 
 // Limits on an episode, in bytes unless another unit is named. The longest of 20,000 public episodes
-// has 421 steps. Longer intents are refused here; importers cut them first. Error texts are cut.
+// has 421 steps. Longer intents are rejected here; importers cut them before. Error texts are cut.
 const (
 	MaxSteps  = 2000   // steps
-	maxPairs  = 20_000 // pairs of steps that follow one another: parallel groups multiply
+	maxPairs  = 20_000 // pairs of consecutive steps, of which adjacent parallel groups have the product of their sizes
 	MaxIntent = catalog.MaxIntent
 	MaxError  = 1 << 10
 	maxShape  = 1 << 10
@@ -27,16 +27,18 @@ const (
 	maxKind   = 64
 )
 
-// maxAhead is how far the clock of whoever reports an episode may be ahead of ours.
+// maxAhead is how far the clock of a reporter may be ahead of ours.
 const maxAhead = 24 * time.Hour
 
-// earliest is before any agent: an older time is a clock that was never set.
+// earliest is the earliest time accepted. It is before any agent existed: an older time comes from a clock that
+// was never set.
 var earliest = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Normalise puts an episode into the one form in which it is stored, or says which field of which
-// episode is wrong. Steps without an id are numbered from 1, dependencies are sorted and distinct, an
-// empty outcome is [Unknown], times are in UTC, digests that would make it too large are left out. A step that depends on itself, on a step that does not
-// exist, or on itself through others is an error. The slices of e are changed in place.
+// Normalise converts an episode to the canonical form in which it is stored, or returns an error that names
+// the episode and the invalid field. A step without an id gets its number, from 1, as id; dependencies are
+// sorted and deduplicated; an empty outcome becomes [Unknown]; times are in UTC; digests that would make the
+// episode too large are dropped. It rejects a step that depends on a step that does not exist or, directly or
+// through others, on itself. The slices of e are changed in place.
 func (e *Episode) Normalise() (err error) {
 	if e.ID, err = catalog.Identifier("id", e.ID, catalog.MaxID); err != nil {
 		return fmt.Errorf("episode: %w", err)
@@ -50,8 +52,8 @@ func (e *Episode) Normalise() (err error) {
 	return nil
 }
 
-// normalise brings every field to its one canonical form, in which equal episodes are equal bytes, and checks
-// the limits that keep the cost of counting an episode bounded: steps, pairs of consecutive steps, bytes.
+// normalise converts every field to its canonical form, in which equal episodes are equal bytes, and checks the
+// limits that bound the cost of counting an episode: steps, pairs of consecutive steps, bytes.
 func (e *Episode) normalise() error {
 	var f catalog.Fields
 	f.Prose("intent", &e.Intent, MaxIntent)
@@ -91,7 +93,7 @@ func (e *Episode) normalise() error {
 	return nil
 }
 
-// Crowded reports whether too many pairs of steps follow one another.
+// Crowded returns an error if there are too many pairs of consecutive steps.
 func (e *Episode) Crowded() error {
 	n := 0
 	for _, before := range e.Before() {
@@ -103,7 +105,8 @@ func (e *Episode) Crowded() error {
 	return nil
 }
 
-// normalise names a step without id by its number, from 1. Dependencies become a sorted set.
+// normalise checks and converts the fields of a step. A step without an id gets its number, from 1, as id.
+// Dependencies become a sorted set.
 func (s *Step) normalise(number int) error {
 	var f catalog.Fields
 	f.Name("id", &s.ID, catalog.MaxID)
@@ -131,7 +134,7 @@ func (s *Step) normalise(number int) error {
 	return f.Err
 }
 
-// normal makes unknown of an outcome that is not given.
+// normal converts an empty outcome to Unknown and rejects other values than the three outcomes.
 func (o Outcome) normal(f *catalog.Fields) Outcome {
 	if o = cmp.Or(o, Unknown); o != Unknown && !o.Known() {
 		f.Fail("unknown outcome %.40q: want success, failure or unknown", string(o))
@@ -139,8 +142,8 @@ func (o Outcome) normal(f *catalog.Fields) Outcome {
 	return o
 }
 
-// Validate reports an episode from the future: more than [maxAhead] after now. An episode without a
-// time is valid.
+// Validate returns an error if the episode is more than [maxAhead] after now. An episode without a time is
+// valid.
 func (e Episode) Validate(now time.Time) error {
 	if e.Time.After(now.Add(maxAhead)) {
 		return fmt.Errorf("episode %q: time %s is more than %d hours in the future",
@@ -149,7 +152,7 @@ func (e Episode) Validate(now time.Time) error {
 	return nil
 }
 
-// plausible refuses times that come from a wrong clock or unit and times that RFC 3339 cannot write.
+// plausible rejects times that come from a wrong clock or unit and times that RFC 3339 cannot represent.
 func plausible(t time.Time) error {
 	if t.Before(earliest) {
 		return fmt.Errorf("time %s is before %d", t.Format(time.RFC3339), earliest.Year())
@@ -160,8 +163,8 @@ func plausible(t time.Time) error {
 	return nil
 }
 
-// Canonical is the normalised episode as the bytes that are stored: JSON, fields in the order of the
-// type, no space. Episodes with equal content have equal bytes.
+// Canonical returns the bytes of a normalised episode that are stored: JSON without white space, with the
+// fields in the order of the type. Episodes with equal content have equal bytes.
 func Canonical(e Episode) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -24,9 +24,9 @@ func better(a, b Scored) int {
 	return cmp.Compare(a.Node, b.Node)
 }
 
-// AdamicAdarTop appends to dst[:0] the k nodes most alike u, with AA(u, v) > 0: the same bits as [AdamicAdar], in the order of
-// falling score, then of rising node. All come from one walk over the neighbours of the neighbours of u, which may be among
-// them. A nil scratch is allowed and costs an allocation.
+// AdamicAdarTop appends to dst[:0] the k nodes v most similar to u with AA(u, v) > 0, by falling score and then by
+// node. The scores have the same bits as those of [AdamicAdar]. All come from one walk over the neighbours of the
+// neighbours of u; the neighbours of u may be among them. A nil scratch is allowed and costs an allocation.
 func AdamicAdarTop(g Adjacency, u int32, k int, s *Scratch, dst []Scored) []Scored {
 	if dst = dst[:0]; k <= 0 {
 		return dst

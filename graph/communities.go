@@ -13,8 +13,8 @@ import "math"
 //	aggregate  every part becomes a node; begin again, from the communities found
 //
 // The whole is run twice, the second time from the first result. Every community is connected.
-// label[v] is the community of v: communities are numbered by their smallest member, from 0, and
-// a node without an edge is in none, -1. A resolution that is not a positive number counts as 1.
+// label[v] is the community of v: communities are numbered from 0 by their smallest member, and a
+// node without an edge has none, -1. A resolution that is not a positive number counts as 1.
 func Communities(g *Graph, resolution float64) (label []int32) {
 	if !(resolution > 0) || math.IsInf(resolution, 1) {
 		resolution = 1
@@ -40,14 +40,14 @@ func Communities(g *Graph, resolution float64) (label []int32) {
 	return label
 }
 
-// Modularity is the share of the weight that falls within communities, less what would be
+// Modularity returns the share of the weight that falls within communities, minus the share
 // expected if the same degrees were joined at random,
 //
 //	Q = Σ_c ( w(c)/m - γ·(k(c)/2m)² )
 //
-// with w(c) the weight within c, k(c) its sum of degrees, m all weight and γ the resolution
+// where w(c) is the weight within c, k(c) its sum of degrees, m all weight and γ the resolution
 // (Newman and Girvan, 2004; Reichardt and Bornholdt, 2006). Directions are added up, self loops
-// left out. Nodes labelled below 0 are communities of their own. Q of no weight is 0.
+// left out. Each node with a label below 0 is a community of its own. Q is 0 if there is no weight.
 func Modularity(g *Graph, label []int32, resolution float64) float64 {
 	largest := 0.0
 	for _, w := range g.outWeight {
@@ -91,8 +91,8 @@ func Modularity(g *Graph, label []int32, resolution float64) float64 {
 	return q
 }
 
-// A level is an undirected graph without self loops in compressed rows, with the degrees its nodes
-// have in the original graph: in an aggregated graph they count the weight inside a node too.
+// A level is an undirected graph without self loops in compressed rows. Its degrees are those of
+// the original graph: in an aggregated graph they also count the weight inside a node.
 type level struct {
 	n      int
 	start  []int32
@@ -101,9 +101,9 @@ type level struct {
 	total  float64 // sum of degrees, 2m
 }
 
-// A tie is an edge as seen from one end. Eight bytes go through the caches in half the time of
-// twelve with their gaps; a weight is rounded to 24 bits, the largest being 1, and degrees are sums
-// of weights so rounded.
+// A tie is an edge as seen from one end. Reading eight bytes per tie takes half the time of twelve
+// with padding. Weights are rounded to 24 bits, the largest being 1, and degrees are sums of
+// rounded weights.
 type tie struct {
 	to     int32
 	weight float32
@@ -111,9 +111,9 @@ type tie struct {
 
 func (l *level) row(v int32) []tie { return l.ties[l.start[v]:l.start[v+1]] }
 
-// weighted is the first level: the nodes of g that have an edge, and which nodes of g they are.
-// Isolated nodes stay out from the beginning, so that they can change nothing. The largest weight
-// is 1, so that no sum overflows; edges without weight are left out.
+// weighted returns the first level, which consists of the nodes of g that have an edge, and the
+// numbers of these nodes in g. Isolated nodes are left out, so they cannot affect the result.
+// Weights are divided by the largest, so that no sum overflows; edges without weight are left out.
 func weighted(g *Graph) (*level, []int32) {
 	largest := 0.0
 	for _, w := range g.outWeight {
@@ -152,7 +152,7 @@ func weighted(g *Graph) (*level, []int32) {
 	return l, nodes
 }
 
-// connectedParts numbers the connected parts of the communities by their smallest node.
+// connectedParts numbers the connected components of the communities by their smallest node.
 func connectedParts(l *level, member []int32) []int32 {
 	part := make([]int32, l.n)
 	for v := range part {

@@ -10,15 +10,15 @@ import (
 	"waymark/internal/numeric"
 )
 
-// maxEdges keeps offsets within int32, also for the neighbour lists, which hold an edge twice.
+// maxEdges keeps offsets within int32, also in the neighbour lists, which hold an edge twice.
 const maxEdges = math.MaxInt32 / 2
 
 // New builds the graph of n nodes with the given edges, in any order. Equal pairs are added up in
 // increasing order of weight, so that the sum has the same bits whatever the order of the edges.
 //
-// Edges that are in increasing order of (From, To) and distinct are taken as they are, in a time proportional to n and the
-// edges; others are sorted first. A graph takes 20 bytes per edge for the out lists, 12 for the in lists and up to 8 for
-// the neighbours, and 20 per node.
+// Distinct edges in increasing order of (From, To) are used as they are, in a time proportional to n and the number of
+// edges; others are sorted first. A graph takes 20 bytes per edge for the out lists, 12 for the in lists and up to 8
+// for the neighbours, and 20 per node.
 func New(n int, edges []Edge) (*Graph, error) {
 	if n < 0 || n > math.MaxInt32 {
 		return nil, fmt.Errorf("graph of %d nodes: number out of range", n)
@@ -60,7 +60,7 @@ func New(n int, edges []Edge) (*Graph, error) {
 	return g, nil
 }
 
-// check names the node or weight that makes an edge invalid.
+// check returns an error that names the invalid node or weight of an edge, if there is one.
 func check(e Edge, n int) error {
 	switch {
 	case e.From < 0 || int(e.From) >= n:
@@ -111,11 +111,11 @@ func (g *Graph) undirected() {
 		}
 		g.inverse[u] = inverseOfDegree(degree)
 	}
-	g.nbr = slices.Clone(g.nbr) // without the room of edges in both directions
+	g.nbr = slices.Clone(g.nbr) // a copy without spare capacity
 }
 
-// merge appends the distinct nodes of u's out and in rows to nbr, which has room for them. Which of
-// two rows goes on cannot be foreseen, so it is counted rather than branched on.
+// merge appends the distinct nodes of u's out and in rows to nbr, which has room for them. It is
+// written without unpredictable branches on which of the two rows advances.
 func (g *Graph) merge(u int32, nbr []int32) []int32 {
 	out, _ := g.Out(u)
 	in, _ := g.In(u)
@@ -146,9 +146,9 @@ func merged(edges []Edge) []Edge {
 	out := edges[:0]
 	for _, e := range edges {
 		if last := len(out) - 1; last >= 0 && out[last].From == e.From && out[last].To == e.To {
-			out[last].Weight = min(out[last].Weight+e.Weight, math.MaxFloat64) // stays finite
+			out[last].Weight = min(out[last].Weight+e.Weight, math.MaxFloat64) // limited, so that it stays finite
 			sum, carry := bits.Add64(out[last].Count, e.Count, 0)
-			out[last].Count = sum | -carry // the largest number where there is a carry
+			out[last].Count = sum | -carry // the maximum if there is a carry
 		} else {
 			out = append(out, e)
 		}
@@ -156,5 +156,5 @@ func merged(edges []Edge) []Edge {
 	return out
 }
 
-// pair is the place of an edge in the order of edges.
+// pair returns the sort key of an edge.
 func (e Edge) pair() int64 { return int64(e.From)<<32 | int64(e.To) }

@@ -1,9 +1,9 @@
 // Package graph is the tool graph and the measures on it.
 //
-// A node is a number 0..n-1; names are turned into numbers before they come here. An edge u → v
-// says that v was used right after u: its count is how often, its weight how strongly. The graph
-// is built once and then only read, from any number of goroutines. It is kept as compressed rows,
-// one per node, each in increasing order:
+// A node is a number 0..n-1; callers translate names to numbers. An edge u → v means that v was
+// used right after u: its count is the number of times, its weight the strength. A graph is built
+// once and then only read, from any number of goroutines. It is stored as compressed rows, one per
+// node, each in increasing order:
 //
 //	edges  0→2  1→2  2→3  2→4              out rows   0: 2   1: 2   2: 3 4   3:   4:
 //	                                       start      0      1      2        4    4    4
@@ -12,12 +12,12 @@
 //	  1 ─┘     └─▶ 4                        in rows    0:     1:     2: 0 1   3: 2  4: 2
 //	                                       neighbours 0: 2   1: 2   2: 0 1 3 4  3: 2  4: 2
 //
-// Beside the graph stands the [Incidence] of tools and capabilities, the hypergraph in which every
-// capability is one hyperedge. The two never mix: an incidence is no edge and enters no density,
-// degree or Adamic-Adar score.
+// The [Incidence] of tools and capabilities is separate from the graph: a hypergraph in which every
+// capability is one hyperedge. The two never mix: an incidence is no edge and does not count in any
+// density, degree or Adamic-Adar score.
 //
-// A [Graph] is built in one go for the measures that walk over all of it. Where edges come one at a
-// time, [Rows] fold them in and share what did not change with the [View]s published before.
+// A [Graph] is built at once for the measures that read all of it. If edges come one at a time,
+// [Rows] add them and share all unchanged data with the [View]s published before.
 //
 // Every result is the same, bit for bit, for any order of the edges given, on any machine and on
 // any number of threads. Typical use:
@@ -31,16 +31,16 @@ package graph
 
 import "slices"
 
-// An Edge is a directed edge, or in a list of edges a contribution to one: the weights and counts
-// of equal pairs are added.
+// An Edge is a directed edge. In a list of edges it is a contribution to one: the weights and
+// counts of equal pairs are added.
 type Edge struct {
 	From, To int32
 	Weight   float64
 	Count    uint64
 }
 
-// A Graph is a directed weighted graph that does not change. Self loops are kept apart: they are
-// found by [Graph.Loop] and nowhere else.
+// A Graph is an immutable directed weighted graph. Self loops are kept apart: only [Graph.Loop]
+// returns them.
 type Graph struct {
 	n      int
 	active int
@@ -130,7 +130,7 @@ func (g *Graph) Loop(u int32) (Edge, bool) {
 	return g.loops[i], true
 }
 
-// edge is the position of u → v in the out lists.
+// edge returns the position of u → v in the out lists.
 func (g *Graph) edge(u, v int32) (int, bool) {
 	targets, _ := g.Out(u)
 	i, ok := slices.BinarySearch(targets, v)

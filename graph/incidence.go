@@ -7,7 +7,7 @@ import (
 	"waymark/internal/numeric"
 )
 
-// An Entry says that row (tool) and column (capability) belong together, and how strongly.
+// An Entry is a pair of row (tool) and column (capability) that belong together, with a weight.
 type Entry = numeric.Entry
 
 // An Incidence is the matrix of tools × capabilities, and with it the hypergraph whose hyperedges
@@ -20,7 +20,7 @@ type Entry = numeric.Entry
 //	c    ·  1          b ─┘     └─ d
 //	d    ·  1
 //
-// It is kept by rows and by columns, each in increasing order, and does not change.
+// It is stored by rows and by columns, each in increasing order, and is immutable.
 type Incidence struct{ byRow, byCol numeric.Matrix }
 
 // NewIncidence builds the incidence from entries in any order; equal pairs are added up in
@@ -75,8 +75,8 @@ func (h *Incidence) HypergraphNeighbours(i int32, visit func(j int32, shared int
 	}
 }
 
-// IncidencePageRank is the PageRank of tools and capabilities on the undirected bipartite graph
-// of the incidence. Rows and columns together add up to 1.
+// IncidencePageRank returns the PageRank of tools and capabilities on the undirected bipartite
+// graph of the incidence. Rows and columns together add up to 1.
 func IncidencePageRank(h *Incidence, o PageRankOptions) (rows, cols []float64, err error) {
 	tools, capabilities := h.byRow.Rows, h.byRow.Cols
 	start := slices.Clone(h.byRow.Start)
@@ -96,7 +96,7 @@ func IncidencePageRank(h *Incidence, o PageRankOptions) (rows, cols []float64, e
 	return ranking.Ranks[:tools:tools], ranking.Ranks[tools:], nil
 }
 
-// arriving are the weights of a matrix, each as a share of the weights of its column; by column they stand in other.
+// arriving returns the weights of m, each as a share of the weights of its column; other is m by columns.
 func arriving(m, other *numeric.Matrix) []float64 {
 	of := make([]shares, other.Rows)
 	for i := range of {

@@ -7,7 +7,7 @@ type leiden struct {
 	gamma  float64
 	member []int32 // community of each node of the first level
 
-	// Room, of the size of the first level. All weights in cells are zero between uses.
+	// Memory of the size of the first level. All weights in cells are zero between uses.
 	cells   []cell
 	touched []int32 // communities whose weight is not zero, and one place more
 	part    []int32 // parts of the refinement
@@ -20,15 +20,15 @@ type leiden struct {
 	levels  []*level   // above the first, of the pass before
 }
 
-// A cell is what is asked of a community while a node is placed: the weight between the two, and
-// the sum of degrees of its members.
+// A cell holds the data of a community while a node is placed: the weight between the two, and the
+// sum of degrees of its members.
 type cell struct{ weight, degree float64 }
 
-// inner is a part of the refinement: the sum of its degrees, and the weight between it and the
-// rest of its community.
+// inner holds the data of a part of the refinement: the sum of its degrees, and the weight between
+// it and the rest of its community.
 type inner struct {
 	degree, ties float64
-	single       bool // it is one node still
+	single       bool // the part still is one node
 }
 
 // newLeiden allocates once for the first level; later levels are smaller and use the front of the same
@@ -43,8 +43,8 @@ func newLeiden(base *level, gamma float64) *leiden {
 	return l
 }
 
-// pass runs move, refine, aggregate from the communities in member until every community is one
-// node, and leaves the result in member.
+// pass repeats move, refine and aggregate from the communities in member until every community is
+// one node, and stores the result in member.
 func (l *leiden) pass(base *level) {
 	at := l.at
 	for v := range at {
@@ -84,8 +84,8 @@ func (l *leiden) pass(base *level) {
 	}
 }
 
-// gather adds up the weights of a row by the label of its ends, in the weights of cells, and
-// returns the labels met.
+// gather sums the weights of a row by the label of their ends, in the weights of cells, and returns
+// the labels found.
 func (l *leiden) gather(row []tie, label []int32) []int32 {
 	cells, touched := l.cells, l.touched
 	k := 0
@@ -130,7 +130,7 @@ func (l *leiden) move(g *level, community []int32) {
 	}
 	head, length := int32(0), n
 	scale := l.gamma / g.total
-	for budget := 200 * int(n); length > 0 && budget > 0; budget-- { // the budget is for rounding that goes in circles
+	for budget := 200 * int(n); length > 0 && budget > 0; budget-- { // the budget stops cycles caused by rounding
 		if budget%1024 == 0 {
 			runtime.Gosched()
 		}
@@ -148,7 +148,7 @@ func (l *leiden) move(g *level, community []int32) {
 		cells[own].degree -= k
 		best := own
 		stay := cells[own].weight - float64(ks*cells[own].degree)
-		most := stay + float64(1e-12*k) // what gains less may be rounding
+		most := stay + float64(1e-12*k) // a smaller gain may be rounding
 		for _, c := range touched {
 			at := &cells[c]
 			if gain := at.weight - float64(ks*at.degree); gain > most {
@@ -168,7 +168,7 @@ func (l *leiden) move(g *level, community []int32) {
 		}
 		size[best]++
 		if size[own]--; size[own] == 0 {
-			cells[own].degree = 0 // not what rounding left
+			cells[own].degree = 0 // removes the rounding error
 			empty = append(empty, own)
 		}
 		community[v] = best
@@ -186,13 +186,13 @@ func (l *leiden) move(g *level, community []int32) {
 	}
 }
 
-// refine splits each community into parts: from single nodes, each node that is still alone joins
-// the part of its own community that gains most, if the node and the part are both well connected
-// to the rest of the community,
+// refine splits each community into parts. It starts from single nodes: each node that is still
+// alone joins the part of its own community with the largest gain, if the node and the part are
+// both well connected to the rest of the community,
 //
 //	w(S, C - S) ≥ γ·k(S)·k(C - S)/2m
 //
-// It leaves the parts in l.part, numbered by first member, and returns how many there are.
+// It stores the parts in l.part, numbered by first member, and returns their number.
 func (l *leiden) refine(g *level, community []int32) int32 {
 	n := int32(g.n)
 	part, inside, cells := l.part[:n], l.inner[:n], l.cells[:n]
@@ -251,8 +251,8 @@ func (l *leiden) refine(g *level, community []int32) int32 {
 	return compact(part, l.room[:n])
 }
 
-// aggregate makes one node of each part, in a, which may have been used before. Weights inside a
-// part vanish from the rows and stay in the degrees.
+// aggregate stores in a, which may have been used before, a level with one node per part. Weights
+// inside a part are not in its rows but in its degrees.
 func (l *leiden) aggregate(g *level, part []int32, parts int32, a *level) {
 	members, next := l.queue[:g.n], l.room[:parts]
 	clear(next)
@@ -266,7 +266,7 @@ func (l *leiden) aggregate(g *level, part []int32, parts int32, a *level) {
 	}
 	for v, c := range part {
 		members[next[c]] = int32(v)
-		next[c]++ // ends as the end of c
+		next[c]++ // finally the end of c
 	}
 	a.n, a.total = int(parts), g.total
 	a.start = append(a.start[:0], 0)

@@ -10,14 +10,14 @@ import (
 	"waymark/internal/numeric"
 )
 
-// PageRankOptions say how ranks are computed. The zero value stands for the defaults.
+// PageRankOptions are the options of [PageRank]. The zero value stands for the defaults.
 type PageRankOptions struct {
 	Damping   float64 // share of the rank that follows edges, in (0, 1); 0 stands for 0.85
 	Tolerance float64 // stop when a sweep changes the ranks by at most this much, as L1 norm; 0 stands for 1e-10
-	MaxSweeps int     // stop after as many sweeps; 0 stands for 200
+	MaxSweeps int     // maximum number of sweeps; 0 stands for 200
 }
 
-// withDefaults fills in zeros first, so that only values that were given can be wrong.
+// withDefaults replaces zeros by the defaults and then checks the values.
 func (o PageRankOptions) withDefaults() (PageRankOptions, error) {
 	o = PageRankOptions{cmp.Or(o.Damping, 0.85), cmp.Or(o.Tolerance, 1e-10), cmp.Or(o.MaxSweeps, 200)}
 	if !(o.Damping > 0 && o.Damping < 1) || !(o.Tolerance > 0) || math.IsInf(o.Tolerance, 1) || o.MaxSweeps < 0 { // NaN too
@@ -27,7 +27,7 @@ func (o PageRankOptions) withDefaults() (PageRankOptions, error) {
 	return o, nil
 }
 
-// A Ranking is the PageRanks of all nodes, which add up to 1, and how they were reached.
+// A Ranking holds the PageRanks of all nodes, which add up to 1, and how the iteration ended.
 type Ranking struct {
 	Ranks  []float64
 	Sweeps int
@@ -36,20 +36,20 @@ type Ranking struct {
 	Residual float64
 }
 
-// PageRank returns the stationary distribution of a walk that follows the edges of g in
-// proportion to their weights with probability d and otherwise, or where no weight leads on,
-// jumps to any node alike:
+// PageRank returns the stationary distribution of a walk. With probability d the walk follows the
+// edges of g in proportion to their weights; otherwise, or if no weight leads on, it jumps to any
+// node with equal probability:
 //
 //	r(v) = (1-d)/n + d·(Σ_{u → v} r(u)·w(u, v)/w(u, ·) + Σ_{u dangling} r(u)/n)
 //
-// (Page, Brin, Motwani, Winograd, "The PageRank citation ranking", 1998). Both jumps spread
-// evenly, so r is proportional to the solution of x = 1/n + d·Pᵀx over the edges alone: that is
-// solved by Gauss-Seidel sweeps over the nodes in order, and made to add up to 1 (Del Corso,
+// (Page, Brin, Motwani, Winograd, "The PageRank citation ranking", 1998). Both jumps spread evenly,
+// so r is proportional to the solution of x = 1/n + d·Pᵀx over the edges alone. Gauss-Seidel sweeps
+// over the nodes in order solve this system, and the solution is scaled to add up to 1 (Del Corso,
 // Gullí, Romani, "Fast PageRank computation via a sparse linear system", 2005). Between the sweeps
-// the ranks are carried on in the direction in which they move ([acceleration]), which saves a
-// third of the sweeps; the last step is always a sweep, so what [Ranking] says of the error holds.
+// the ranks are extrapolated ([acceleration]), which saves a third of the sweeps; the last step is
+// always a sweep, so the error bound of [Ranking] holds.
 //
-// A sweep reads 12 bytes per edge, and the ranks take 32 bytes per node of room.
+// A sweep reads 12 bytes per edge, and the ranks take 32 bytes per node.
 func PageRank(g *Graph, o PageRankOptions) (Ranking, error) {
 	scale := make([]float64, g.n)
 	for u := range int32(g.n) {
@@ -77,15 +77,14 @@ func transitions(g *Graph) []float64 {
 	return p
 }
 
-// The sums of weights of a row that leave room for quotients and products.
+// leastOut and mostOut limit the sums of a row that leave room for quotients and products.
 const leastOut, mostOut = 1e-280, 1e280
 
-// shares turn the weights of a row into shares of their sum. The unit is 1; only where the sum or its
-// inverse comes near the ends of the range of floating point, where digits are lost, it is the
-// largest weight.
+// shares divides the weights of a row by their sum. The unit is 1. If the sum or its inverse is
+// near the limits of floating point, where digits are lost, the unit is the largest weight.
 type shares struct{ unit, inverse float64 }
 
-// sharesOf is zero shares for a row without weight: its node counts as one without edges.
+// sharesOf returns zero shares for a row without weight: its node counts as one without edges.
 func sharesOf(w []float64) shares {
 	if len(w) == 0 {
 		return shares{1, 0}
@@ -111,9 +110,9 @@ func (s shares) of(w float64) float64 {
 	return float64(w * s.inverse)
 }
 
-// pageRank solves for the ranks of n nodes where in row v, from start[v] to start[v+1], stand the
-// nodes u with an edge to v and the weight of that edge, which times scale[u] is its probability.
-// Without a scale the weights are probabilities.
+// pageRank computes the ranks of n nodes. Row v, from start[v] to start[v+1], holds the nodes u
+// with an edge to v and the weight of that edge; the weight times scale[u] is the probability of
+// the edge. Without a scale the weights are probabilities.
 func pageRank(n int, start, from []int32, weight, scale []float64, o PageRankOptions) (Ranking, error) {
 	o, err := o.withDefaults()
 	if err != nil || n == 0 {
@@ -132,9 +131,9 @@ func pageRank(n int, start, from []int32, weight, scale []float64, o PageRankOpt
 	return r, nil
 }
 
-// A solution is ranks on their way.
+// A solution is the state of the iteration.
 type solution struct {
-	x           []float64 // the ranks, not yet of sum 1
+	x           []float64 // the ranks, not yet scaled to sum 1
 	start, from []int32
 	weight      []float64
 	scale       []float64
@@ -145,8 +144,8 @@ type solution struct {
 	residual    float64
 }
 
-// iterate sweeps until the ranks change by no more than tolerance. y are the ranks per unit of weight, which a sweep reads
-// in the order of the edges.
+// iterate sweeps until the ranks change by no more than tolerance. y holds the ranks per unit of weight, which a sweep
+// reads in the order of the edges.
 func (s *solution) iterate(tolerance float64, mostSweeps int) {
 	y := make([]float64, len(s.x))
 	s.perUnit(y)
@@ -164,7 +163,7 @@ func (s *solution) iterate(tolerance float64, mostSweeps int) {
 	}
 }
 
-// perUnit fills in the ranks per unit of weight.
+// perUnit sets y to the ranks per unit of weight.
 func (s *solution) perUnit(y []float64) {
 	copy(y, s.x)
 	for v, of := range s.scale {
@@ -172,7 +171,7 @@ func (s *solution) perUnit(y []float64) {
 	}
 }
 
-// sweep is one sweep of Gauss-Seidel, and the sums that [acceleration.judge] needs of it.
+// sweep makes one Gauss-Seidel sweep and returns the sums that [acceleration.judge] uses.
 func (s *solution) sweep(y []float64) (num, den float64) {
 	change, sum := 0.0, 0.0
 	x, scale, before, y := s.x, s.scale, s.faster.step[:len(s.x)], y[:len(s.x)]
@@ -209,32 +208,32 @@ func (s *solution) sweep(y []float64) (num, den float64) {
 }
 
 // An acceleration extrapolates an iteration that converges like a geometric series (Anderson,
-// "Iterative procedures for nonlinear integral equations", 1965, of depth 1). With f the step a
-// sweep has made and f' the one before, the ranks g that it has reached move on by
+// "Iterative procedures for nonlinear integral equations", 1965, of depth 1). Let f be the step of
+// the last sweep and f' that of the sweep before. The ranks g after the last sweep are moved by
 //
 //	α·(g - g'),  α = -Σ f·(f - f') / Σ (f - f')²
 //
-// g' being what the sweep before had reached: for f = λ·f' that is the limit, α = λ/(1-λ). As λ
-// is within -1..d, so is α within -1/2..d/(1-d). An extrapolation after which the sweep changes
-// more than the one before has missed; after some misses there are no more of them, and plain
-// sweeps converge always.
+// where g' are the ranks after the sweep before. For f = λ·f' this gives the limit, α = λ/(1-λ). As
+// λ is within -1..d, α is within -1/2..d/(1-d). An extrapolation is a miss if the sweep after it
+// changes more than the sweep before it; after 8 misses there are no more extrapolations, and plain
+// sweeps always converge.
 type acceleration struct {
-	step      []float32 // f; single precision is enough, as sweeps heal what an extrapolation does wrong
-	shift     []float32 // the extrapolation before the present sweep
+	step      []float32 // f; single precision is enough, as sweeps correct the errors of an extrapolation
+	shift     []float32 // the extrapolation before the current sweep
 	least     float64
 	most      float64
 	alpha     float64
 	change    float64
 	misses    int
-	remembers bool // step is of a sweep
+	remembers bool // an earlier step is known and was no miss
 }
 
 func newAcceleration(n int, d float64) *acceleration {
 	return &acceleration{step: make([]float32, n), shift: make([]float32, n), least: -.5, most: d / (1 - d), change: math.Inf(1)}
 }
 
-// judge ends a sweep, which has changed the ranks by so much, and decides how far to go; num and
-// den are the sums of α.
+// judge ends a sweep that changed the ranks by change and sets α for the next extrapolation; num
+// and den are the sums in α.
 func (a *acceleration) judge(change, num, den float64) {
 	const mostMisses = 8
 	if a.alpha != 0 && change > a.change {
@@ -248,7 +247,7 @@ func (a *acceleration) judge(change, num, den float64) {
 	a.change, a.remembers = change, true
 }
 
-// carryOn extrapolates and reports whether it did. No rank is below that of a node that nothing leads to.
+// carryOn extrapolates and reports whether it did. No rank goes below jump, that of a node without incoming edges.
 func (a *acceleration) carryOn(x []float64, jump float64) bool {
 	alpha := a.alpha
 	if alpha == 0 {

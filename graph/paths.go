@@ -4,14 +4,14 @@ package graph
 // goroutine at a time may use it.
 type BreadthFirst struct {
 	g      outgoing
-	stamp  []uint32 // node was reached in search number …
+	stamp  []uint32 // by node, the number of the last search that reached it
 	search uint32
 	parent []int32
 	depth  []int32
 	queue  []int32
 }
 
-// outgoing is what a search needs of a [Graph] or a [View].
+// outgoing is the part of a [Graph] or a [View] that a search reads.
 type outgoing interface {
 	Len() int
 	Out(u int32) (targets []int32, weights []float64)
@@ -27,7 +27,7 @@ func (b *BreadthFirst) Of(g outgoing) *BreadthFirst {
 	return b
 }
 
-// Hops is the least number of edges on a way from u to v, or -1 if there is none of at most
+// Hops returns the length in edges of a shortest path from u to v, or -1 if none has at most
 // maxHops.
 func (b *BreadthFirst) Hops(u, v int32, maxHops int) int {
 	if maxHops < 0 {
@@ -49,9 +49,9 @@ func (b *BreadthFirst) Hops(u, v int32, maxHops int) int {
 	return -1
 }
 
-// Path appends to path the nodes of a shortest way from u to v, both ends included: Hops + 1
-// nodes. Of equally short ways it is the one with the smallest node at the first difference. It
-// appends nothing if there is no way of at most maxHops edges.
+// Path appends to path the nodes of a shortest path from u to v, both ends included: Hops + 1
+// nodes. Among equally short paths it is the one with the smallest node at the first difference. It
+// appends nothing if no path has at most maxHops edges.
 func (b *BreadthFirst) Path(u, v int32, maxHops int, path []int32) []int32 {
 	hops := b.Hops(u, v, maxHops)
 	if hops < 0 {
@@ -78,9 +78,9 @@ func (b *BreadthFirst) begin(u int32) {
 	b.queue = append(b.queue[:0], u)
 }
 
-// expand puts the unreached targets of v into the queue and reports whether goal is among them.
-// Rows are sorted and the queue is in the order of paths, so whoever reaches a node first lies on
-// the path that compares smallest.
+// expand appends the unreached targets of v to the queue and reports whether goal is among them.
+// Rows are sorted and the queue is in the order of paths, so the first path that reaches a node is
+// the one that compares smallest.
 func (b *BreadthFirst) expand(v, goal int32) bool {
 	targets, _ := b.g.Out(v)
 	for _, t := range targets {

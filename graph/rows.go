@@ -10,30 +10,30 @@ import (
 // nodes has 391 of them.
 const pageSize = 256
 
-// Rows are a graph that grows, one row of edges at a time. A [View] of the moment shares everything
-// with the rows; a change copies the rows that it changes and the pages those are in, once per view,
-// so that views stay as they are:
+// Rows is a graph that grows, one row of edges at a time. A [View] shares all data with the rows. A
+// change copies the rows that it changes and their pages, once per view, so that views never
+// change:
 //
 //	Rows  pages ─┬─▶ page 0 ◀─┬─ pages  View       after an edge of node 300: page 1 and the
 //	             ├─▶ page 1'  ├─▶ page 1            rows of its ends are new, the other pages
 //	             └─▶ page 2 ◀─┘                     and rows belong to both
 //
-// A change costs the length of the rows at its ends, [Rows.Freeze] eight bytes per page. Rows are
-// for one goroutine at a time.
+// A change costs the length of the rows at its ends, [Rows.Freeze] eight bytes per page. Only one
+// goroutine at a time may use Rows.
 type Rows struct {
 	n, size, active int
 	pages           []*page
-	epoch           uint64 // the number of views; what carries another number is shared
+	epoch           uint64 // incremented by each view; a page or row with another epoch is shared
 }
 
-// page holds the rows of consecutive nodes. It is copied before it changes if a view has it: its epoch is
-// then not that of Rows.
+// page holds the rows of consecutive nodes. If its epoch is not that of Rows, a view shares the page, and
+// a change must copy it first.
 type page struct {
 	epoch uint64
-	rows  [pageSize]*row // nil where there is nothing
+	rows  [pageSize]*row // nil for a node without data
 }
 
-// A row is all that is known of a node. Its slices are never written to.
+// A row holds all data of a node. Its slices are never written to.
 type row struct {
 	epoch   uint64
 	out     []int32
@@ -48,7 +48,7 @@ type row struct {
 
 var noRow row
 
-// NewRows are rows with the edges of g, whose lists they share.
+// NewRows returns rows with the edges of g, whose lists they share.
 func NewRows(g *Graph) *Rows {
 	r := &Rows{epoch: 1}
 	r.Grow(g.n)
@@ -65,7 +65,7 @@ func NewRows(g *Graph) *Rows {
 	return r
 }
 
-// Grow makes room for nodes up to n.
+// Grow raises the number of nodes to n, if it is smaller.
 func (r *Rows) Grow(n int) {
 	r.n = max(r.n, min(n, math.MaxInt32))
 	for len(r.pages)*pageSize < r.n {
@@ -73,13 +73,13 @@ func (r *Rows) Grow(n int) {
 	}
 }
 
-// Freeze returns the graph as it is now.
+// Freeze returns a view of the current graph.
 func (r *Rows) Freeze() *View {
 	r.epoch++
 	return &View{n: r.n, size: r.size, active: r.active, pages: slices.Clone(r.pages)}
 }
 
-// own returns the row of u to be written to.
+// own returns a writable row of u: it copies the page and the row if a view shares them.
 func (r *Rows) own(u int32) *row {
 	at := &r.pages[u/pageSize]
 	if (*at).epoch != r.epoch {
@@ -99,9 +99,9 @@ func (r *Rows) own(u int32) *row {
 	return *to
 }
 
-// SetRow makes edges, all from u and in any order, the edges of u in place of those it had. Equal
-// pairs are added up as by [New]. It costs the edges of u, and the row of every node that becomes or
-// no longer is a target.
+// SetRow replaces the edges of u by the given ones, which all start at u, in any order. Equal pairs
+// are added as in [New]. It rewrites the row of u and of every node that becomes a target of u or
+// is one no longer.
 func (r *Rows) SetRow(u int32, edges []Edge) error {
 	if u < 0 || int(u) >= r.n {
 		return fmt.Errorf("graph: row of node %d, which is not one of the %d nodes", u, r.n)
@@ -129,7 +129,7 @@ func (r *Rows) SetRow(u int32, edges []Edge) error {
 	i, j := 0, 0
 	for i < len(old) || j < len(row.out) {
 		switch {
-		case j == len(row.out) || i < len(old) && old[i] < row.out[j]: // no longer
+		case j == len(row.out) || i < len(old) && old[i] < row.out[j]: // removed
 			gone := old[i]
 			i++
 			v := r.own(gone)
@@ -139,7 +139,7 @@ func (r *Rows) SetRow(u int32, edges []Edge) error {
 				r.part(row, gone)
 				r.part(v, u)
 			}
-		case i == len(old) || row.out[j] < old[i]: // new
+		case i == len(old) || row.out[j] < old[i]: // added
 			target := row.out[j]
 			j++
 			v := r.own(target)
@@ -154,7 +154,7 @@ func (r *Rows) SetRow(u int32, edges []Edge) error {
 	return nil
 }
 
-// meet makes v a neighbour of u.
+// meet adds v to the neighbours of u.
 func (r *Rows) meet(u *row, v int32) {
 	at, known := slices.BinarySearch(u.nbr, v)
 	if known {
@@ -167,7 +167,7 @@ func (r *Rows) meet(u *row, v int32) {
 	u.inverse = inverseOfDegree(len(u.nbr))
 }
 
-// part makes v no neighbour of u.
+// part removes v from the neighbours of u.
 func (r *Rows) part(u *row, v int32) {
 	at, _ := slices.BinarySearch(u.nbr, v)
 	u.nbr = without(u.nbr, at)
@@ -184,7 +184,7 @@ func inverseOfDegree(degree int) float64 {
 	return inverseLog(degree)
 }
 
-// with is a copy of list with x put in before position i.
+// with returns a copy of list with x inserted before position i.
 func with[T any](list []T, i int, x T) []T {
 	grown := make([]T, len(list)+1)
 	copy(grown, list[:i])
@@ -193,7 +193,7 @@ func with[T any](list []T, i int, x T) []T {
 	return grown
 }
 
-// without is a copy of list less what is at position i.
+// without returns a copy of list without the element at position i.
 func without[T any](list []T, i int) []T {
 	return slices.Concat(list[:i], list[i+1:])
 }

@@ -4,8 +4,7 @@ import "slices"
 
 func (g *Graph) inverseOf(u int32) float64 { return g.inverse[u] }
 
-// A View is a graph at one moment of [Rows]. It does not change and may be read from any number of
-// goroutines.
+// A View is an immutable snapshot of [Rows]. Any number of goroutines may read it.
 type View struct {
 	n, size, active int
 	pages           []*page
@@ -75,7 +74,7 @@ func (v *View) Adjacent(a, b int32) bool {
 	return ok
 }
 
-// Shared lists the neighbours that two different nodes share, each with what it adds to [AdamicAdar].
+// Shared lists the common neighbours of two different nodes, each with its contribution to [AdamicAdar].
 func (v *View) Shared(a, b int32) []Scored {
 	var list []Scored
 	for _, w := range v.Neighbours(a) {
@@ -108,8 +107,8 @@ func (v *View) Edges(yield func(e Edge) bool) {
 	}
 }
 
-// Graph is the view as one graph, as [New] builds it of the same edges, in a time proportional to
-// nodes and edges.
+// Graph returns the view as a [Graph], equal to the one that [New] builds from the same edges, in a
+// time proportional to nodes and edges.
 func (v *View) Graph() *Graph {
 	g := &Graph{n: v.n, outStart: make([]int32, v.n+1)}
 	g.makeOut(v.size)

@@ -8,7 +8,7 @@ import (
 	"waymark/internal/numeric"
 )
 
-// An embedding has the components of k vectors for every row and column of H in a component that the vectors reach.
+// An embedding holds the components of k vectors for every row and column of H in a component that the vectors reach.
 type embedding struct {
 	s        *spectrum
 	k        int
@@ -16,8 +16,8 @@ type embedding struct {
 	x        []float64
 }
 
-// embed takes the vectors of the first k triplets, each weighted by its singular value, so that those near the noise
-// count less.
+// embed returns the vectors of the first k triplets, each weighted by its singular value, so that vectors near the
+// noise count less.
 func (s *spectrum) embed(k int) embedding {
 	e := embedding{s: s, k: k}
 	columns := make([][]int, len(s.solvers))
@@ -40,7 +40,8 @@ func (s *spectrum) embed(k int) embedding {
 	return e
 }
 
-// points are the first k components of each vertex, made a unit vector: little used tools count as much as hubs.
+// points returns the first k components of each vertex as a unit vector, so that rarely used tools count as much as
+// hubs.
 func (e embedding) points(k int) points {
 	n := len(e.vertices)
 	p := points{n: n, dim: k, x: make([]float64, n*k), squares: make([]float64, n)}
@@ -55,15 +56,15 @@ func (e embedding) points(k int) points {
 	return p
 }
 
-// A clustering is one candidate for the answer.
+// A clustering is one candidate result.
 type clustering struct {
 	labels  []int32 // of rows, then columns
 	k       int
 	quality float64
 }
 
-// cluster runs k-means on the first k vectors. The first vector of a component is positive everywhere, so a row is zero
-// only where no vector reaches its component; all such rows are not one cluster, but one for each component.
+// cluster runs k-means on the first k vectors. The first vector of a component is positive everywhere, so a point is
+// zero only if no vector reaches its component; such points form one cluster per component.
 func (e embedding) cluster(k int, seed uint64, H numeric.Matrix) (c clustering) {
 	c.labels = slices.Repeat([]int32{-1}, H.Rows+H.Cols)
 	for i, l := range e.s.solvers {
@@ -81,11 +82,11 @@ func (e embedding) cluster(k int, seed uint64, H numeric.Matrix) (c clustering) 
 	return c
 }
 
-// modularity is Barber's for bipartite graphs,
+// modularity returns Barber's modularity for bipartite graphs,
 //
 //	Q = Σ_c ( w(c)/W - R(c)·C(c)/W² )
 //
-// with w(c) the weight inside c, R and C the sums of its row and column degrees and W all weight.
+// where w(c) is the weight inside c, R and C are the sums of its row and column degrees, and W is the total weight.
 func modularity(H numeric.Matrix, labels []int32, k int) (q float64) {
 	largest := slices.Max(append([]float64{0}, H.Weight...))
 	within, R, C, W := make([]float64, k), make([]float64, k), make([]float64, k), 0.0
@@ -122,18 +123,18 @@ func (p points) at(i int) []float64 { return p.x[i*p.dim : (i+1)*p.dim : (i+1)*p
 
 const (
 	restarts   = 8    // starts of k-means
-	sampled    = 4096 // k-means starts on as many points; all points only polish the best start
+	sampled    = 4096 // maximum number of points that the starts use; all points only refine the best start
 	iterations = 30
-	polish     = 3     // assignments of all points to the best centres of a sample
-	same       = 1e-12 // squared distance below which two points are one point
-	tie        = 1e-9  // difference in closeness, quality or gap that is rounding
+	polish     = 3     // rounds of assignment of all points to the best centres of a sample
+	same       = 1e-12 // squared distance below which two points are equal
+	tie        = 1e-9  // difference in closeness, quality or gap that counts as rounding
 	piece      = 1024  // points that one processor takes at a time
 )
 
 // kmeans divides points into at most k groups, fewer if there are fewer distinct points, and
 // returns labels in order of first occurrence. Starts are drawn by k-means++ (Arthur and
-// Vassilvitskii, 2007), each from random numbers of its own, so that they can run side by side;
-// the one with the least sum of squared distances wins, between equals the one whose labels
+// Vassilvitskii, 2007), each from its own random numbers, so that they can run in parallel. The
+// start with the least sum of squared distances is used; among equal ones, the one whose labels
 // compare smaller.
 func kmeans(p points, k int, seed uint64) []int32 {
 	sample := p
@@ -174,7 +175,7 @@ func draw(p points, m int, r *rand.Rand) points {
 }
 
 // seeds draws centres, each with a probability proportional to the squared distance from those
-// before. They stand in the order of the points, so that a point between two goes with the first.
+// drawn before. They are in the order of the points, so that a point halfway goes to the first.
 func seeds(p points, k int, r *rand.Rand) (centres []float64) {
 	chosen := []int{r.IntN(p.n)}
 	d := slices.Repeat([]float64{math.Inf(1)}, p.n)
@@ -235,9 +236,9 @@ func (l *lloyd) run(rounds int) {
 	}
 }
 
-// assign finds the nearest centre of every point, the first of equals. The centres are read by columns, so that the
-// products of a point with all of them are sums of a few long vectors. The inertia is summed over pieces of fixed size in
-// their order, so it does not depend on the number of processors.
+// assign finds the nearest centre of every point, the first of equal ones, and reports whether a label changed. The
+// centres are read by columns, so that the products of a point with all of them are sums of a few long vectors. The
+// inertia is summed over pieces of fixed size in their order, so it does not depend on the number of processors.
 func (l *lloyd) assign() bool {
 	k := len(l.centres) / l.dim
 	columns, half := make([][]float64, l.dim), make([]float64, k)
@@ -272,8 +273,8 @@ func (l *lloyd) assign() bool {
 	return slices.Contains(changed, true)
 }
 
-// means puts every centre into the middle of its points, and one that has none onto the point
-// that is farthest from its own centre.
+// means moves every centre to the mean of its points, and a centre without points to the point that
+// is farthest from its own centre.
 func (l *lloyd) means() {
 	clear(l.centres)
 	count := make([]int, len(l.centres)/l.dim)
@@ -297,8 +298,8 @@ func (l *lloyd) means() {
 	}
 }
 
-// canonical numbers labels in order of first occurrence, leaves negative ones, and returns how
-// many there are.
+// canonical renumbers labels in order of first occurrence, leaves negative ones unchanged, and
+// returns the number of distinct labels.
 func canonical(labels []int32) int {
 	number := map[int32]int32{}
 	for i, c := range labels {

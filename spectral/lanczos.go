@@ -8,21 +8,21 @@ import (
 	"waymark/internal/numeric"
 )
 
-// A triplet is a singular value of a matrix A. residual is how far Aᵀ·left is from σ·right for the
-// vectors at hand, and so a bound for how far σ is from a true singular value.
+// A triplet is a singular value of a matrix A. residual is the distance between Aᵀ·left and σ·right
+// for the current vectors, and so a bound on the distance of σ to a true singular value.
 type triplet struct{ sigma, residual float64 }
 
-// A lanczos is the half of the Golub-Kahan bidiagonalisation of A on its smaller side: A·V = U·B
-// with U never kept (Golub and Kahan, "Calculating the singular values and pseudo-inverse of a
-// matrix", 1965; Simon and Zha, "Low-rank matrix approximation using the Lanczos
-// bidiagonalization process", 2000),
+// A lanczos is half of the Golub-Kahan bidiagonalisation A·V = U·B, on the smaller side of A; U is
+// not kept (Golub and Kahan, "Calculating the singular values and pseudo-inverse of a matrix",
+// 1965; Simon and Zha, "Low-rank matrix approximation using the Lanczos bidiagonalization process",
+// 2000),
 //
 //	AᵀA·V = V·T + β·next·eᵀ      T = BᵀB tridiagonal, α on the diagonal, β beside it
 //
-// It can be continued, and begins with a random vector. Where the space closes (β = 0), a new
-// random vector orthogonal to all before opens the next one, so that singular values that repeat
-// are found as often as they occur. V has a vector for each step, at most 64 + 8·64 of them: 230 MB
-// where the smaller side is 50,000 long.
+// It can be continued, and begins with a random vector. If the space closes (β = 0), a new random
+// vector orthogonal to all before opens the next one, so that repeated singular values are found as
+// often as they occur. V has one vector per step, at most 64 + 8·64 of them: 230 MB if the smaller
+// side has length 50,000.
 type lanczos struct {
 	part
 	random *rand.Rand
@@ -31,19 +31,19 @@ type lanczos struct {
 	V           [][]float64
 	next        []float64
 	closed      bool // some β was 0
-	full        bool // V fills its space: all singular values are there
+	full        bool // V fills its space: all singular values have been found
 
 	seen  []triplet // at the last check
-	moved int       // step at which one was last found elsewhere
+	moved int       // step of the last check at which a value had moved
 }
 
 func newLanczos(p part, random *rand.Rand) *lanczos {
 	return &lanczos{part: p, random: random, next: fresh(p.byRow.Cols, nil, random)}
 }
 
-// run goes on until the first want triplets have a residual of at most tol and have settled, there
-// are maxSteps steps or stop says so. In a space that closed before, copies of a value may still
-// be missing: then the steps are used to the end.
+// run goes on until the first want triplets have a residual of at most tol and have settled, until
+// there are maxSteps steps, or until stop returns true. In a space that closed before, copies of a
+// value may still be missing, so all steps are used.
 func (l *lanczos) run(want, maxSteps int, tol float64, stop func() bool) {
 	for since := 0; !l.full && len(l.V) < maxSteps; since++ {
 		if m := len(l.V); !l.closed && m > want+4 && since%8 == 0 && l.converged(want, tol) {
@@ -56,8 +56,8 @@ func (l *lanczos) run(want, maxSteps int, tol float64, stop func() bool) {
 	}
 }
 
-// step adds one vector: w = AᵀA·v - β·v₋₁ - α·v. Rounding makes w lose orthogonality to earlier vectors over
-// time, so it is made orthogonal to all of them.
+// step adds one vector: w = AᵀA·v - β·v₋₁ - α·v. Rounding makes w lose orthogonality to earlier vectors over time, so
+// step orthogonalises it against all of them.
 func (l *lanczos) step() {
 	const nothing = 1e-12 // σ² ≤ 1, so this is absolute
 	v := l.next
@@ -85,9 +85,9 @@ func (l *lanczos) step() {
 	l.beta, l.next = append(l.beta, beta), w
 }
 
-// converged also asks that no value has moved for a while. Of many values close together, as k
-// clusters of one kind have, a Lanczos finds one after another: those found and those behind the
-// gap have small residuals while others in between have not shown up yet.
+// converged also requires that no value has moved for a while. If many values are close together,
+// as for k clusters of one kind, Lanczos finds them one after another: the values found and those
+// behind the gap have small residuals while others in between have not appeared yet.
 func (l *lanczos) converged(want int, tol float64) bool {
 	now := l.values(want)
 	moved := len(now) != len(l.seen)
@@ -103,8 +103,8 @@ func (l *lanczos) converged(want int, tol float64) bool {
 	return good && len(l.V)-l.moved >= 8+len(l.V)/16
 }
 
-// values returns the first want triplets. For the residuals, only the last components of the eigenvectors of T are
-// needed. A σ below zero, the root of the rounding in σ², has no vector on the other side to speak of.
+// values returns the first want triplets. Residuals only need the last components of the eigenvectors of T. A σ below
+// zero, the root of the rounding error in σ², has no meaningful vector on the other side.
 func (l *lanczos) values(want int) []triplet {
 	const zero = 1e-7
 	m := len(l.alpha)
@@ -123,8 +123,8 @@ func (l *lanczos) values(want int) []triplet {
 	return found
 }
 
-// vectors returns the first k pairs of singular vectors of A, σ·left = A·right, each pair as one vector with the left
-// one before the right one.
+// vectors returns the first k pairs of singular vectors of A, with σ·left = A·right, each pair as one vector: left,
+// then right.
 func (l *lanczos) vectors(k int) [][]float64 {
 	_, z := tridiagonal(l.alpha, l.beta[:len(l.alpha)-1], 0)
 	both := make([][]float64, k)
@@ -144,7 +144,7 @@ func (l *lanczos) vectors(k int) [][]float64 {
 	return both
 }
 
-// fresh returns a random unit vector orthogonal to the basis, which does not fill the space.
+// fresh returns a random unit vector orthogonal to the basis, which must not fill the space.
 func fresh(n int, basis [][]float64, r *rand.Rand) []float64 {
 	x := make([]float64, n)
 	for {
@@ -162,9 +162,9 @@ func fresh(n int, basis [][]float64, r *rand.Rand) []float64 {
 	}
 }
 
-// orthogonalise takes from x its components along the basis, a second time where the first took
-// most of it and rounding would show ("twice is enough", Parlett, The Symmetric Eigenvalue
-// Problem, 6.9).
+// orthogonalise removes from x its components along the basis, a second time if the first one
+// removed most of x, so that rounding would matter ("twice is enough", Parlett, The Symmetric
+// Eigenvalue Problem, 6.9).
 func orthogonalise(x []float64, basis [][]float64) {
 	size := 32 // short vectors are not worth a second processor
 	if len(x) >= 4096 {
@@ -173,7 +173,7 @@ func orthogonalise(x []float64, basis [][]float64) {
 	var c [32]float64
 	for range 2 {
 		before := numeric.Norm(x)
-		for group := range slices.Chunk(basis, len(c)) { // each free of those before, and small enough for a cache
+		for group := range slices.Chunk(basis, len(c)) { // one group after another, each small enough for a cache
 			spread(len(group), size, func(lo, hi int) {
 				t := lo
 				for ; t+4 <= hi; t += 4 {
@@ -191,7 +191,8 @@ func orthogonalise(x []float64, basis [][]float64) {
 	}
 }
 
-// dotFour are the negative products of x with four vectors: x is then read a quarter as often.
+// dotFour returns the negative products of x with four vectors, so that x is read a quarter as
+// often.
 func dotFour(x, a, b, c, d []float64) (p, q, r, s float64) {
 	n := len(x)
 	a, b, c, d = a[:n], b[:n], c[:n], d[:n]

@@ -6,23 +6,23 @@ import (
 	"waymark/internal/numeric"
 )
 
-// A part is a connected component of H with its normalised matrix, which has at least as many rows as columns: those
-// of H, or the other way round. vertices are its rows and then its columns; column j of H is vertex H.Rows + j.
+// A part is a connected component of H with its normalised matrix, transposed if needed so that it has at least as many
+// rows as columns. vertices are the rows and then the columns of this matrix; column j of H is vertex H.Rows + j.
 type part struct {
 	vertices     []int32
 	byRow, byCol numeric.Matrix
 }
 
 // normalised divides H by the square roots of its raised degrees, component by component. Rows and columns without
-// weight stay out, also of the mean degrees: they change nothing. As τ is added to degrees only, the components stay
-// apart, and the singular vectors of the whole are those of the components: taken one by one, equal singular values of
-// different components cannot mix.
+// weight are left out, also of the mean degrees, so they do not affect the result. As τ is added to degrees only, the
+// components stay separate, and the singular vectors of the whole are those of the components. Since each component is
+// solved by itself, equal singular values of different components cannot mix.
 func normalised(H numeric.Matrix, tau float64) []part {
 	largest := 0.0
 	for _, w := range H.Weight {
 		largest = max(largest, w)
 	}
-	// The largest weight becomes 1, so that no degree overflows; what then is 0 is no entry.
+	// The largest weight becomes 1, so that no degree overflows; a weight that becomes 0 is no entry.
 	each := func(row int32, use func(vertex int32, weight float64)) {
 		cols, weights := H.Row(row)
 		for e, c := range cols {
@@ -82,7 +82,7 @@ func normalised(H numeric.Matrix, tau float64) []part {
 	return parts
 }
 
-// find returns the representative of a vertex, and halves the way to it.
+// find returns the representative of a vertex, and halves the path to it.
 func find(joined []int32, v int32) int32 {
 	for joined[v] != v {
 		joined[v] = joined[joined[v]]
@@ -91,7 +91,7 @@ func find(joined []int32, v int32) int32 {
 	return v
 }
 
-// invert turns degrees d into (d + τ·mean)^-½; those of 0 stay 0.
+// invert turns degrees d into (d + τ·mean)^-½; degrees of 0 stay 0.
 func invert(degree []float64, tau float64) {
 	sum, n := 0.0, 0
 	for _, d := range degree {
@@ -108,7 +108,7 @@ func invert(degree []float64, tau float64) {
 	}
 }
 
-// times is y = M·x: each y[i] is one sum in the order of the row, whichever processor computes it.
+// times computes y = M·x: each y[i] is one sum in the order of the row, whichever processor computes it.
 func times(m *numeric.Matrix, x, y []float64) {
 	spread(len(y), 4096, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -124,7 +124,7 @@ func times(m *numeric.Matrix, x, y []float64) {
 }
 
 // spread calls work on [0,n) in pieces of the given size, on all processors. Every number is written by the one call
-// whose piece it is in, and pieces do not depend on the number of processors: neither do results.
+// whose piece it is in, and pieces do not depend on the number of processors, so results do not depend on it either.
 func spread(n, size int, work func(lo, hi int)) {
 	if n <= size {
 		work(0, n)

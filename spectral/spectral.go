@@ -8,14 +8,15 @@
 //	      degrees raised       (sparse, by Lanczos)       σ_k - σ_k+1      of length 1, by k-means
 //
 // A singular value σ is an eigenvalue 1-σ of the normalised Laplacian of the bipartite graph, so
-// as many are 1 as the graph has components. Sparse incidences have many little ones that hang by
-// a thread; adding τ times the mean degree to every degree keeps the vectors from pointing at them
-// (Zhang and Rohe, "Understanding regularized spectral clustering via graph conductance", 2018).
+// the value 1 occurs once per component of the graph. Sparse incidences have many small groups that are
+// hardly connected to the rest; adding τ times the mean degree to every degree keeps the vectors
+// from isolating them (Zhang and Rohe, "Understanding regularized spectral clustering via graph
+// conductance", 2018).
 //
-// The Lanczos multiplies by HᵀH only, and orthogonalises each of its vectors.
+// The Lanczos iteration multiplies by HᵀH only, and orthogonalises each of its vectors.
 //
-// The answer is the same, bit for bit, on any machine and any number of threads, and no dense
-// square matrix is ever made.
+// The result is the same, bit for bit, on any machine and any number of threads, and no dense
+// square matrix is ever formed.
 package spectral
 
 import (
@@ -26,22 +27,22 @@ import (
 	"waymark/internal/numeric"
 )
 
-// Plain as [Options.Tau] leaves the degrees as they are.
+// Plain, as [Options.Tau], leaves the degrees unchanged.
 const Plain = -1
 
 const (
-	usual     = 0.25 // tau that recovers planted clusters best
+	usual     = 0.25 // the tau that recovers planted clusters best
 	kMax      = 64   // largest k that the eigengap may choose
 	tolerance = 0.01 // residual at which a singular vector is good enough
 )
 
-// Options say how to cluster. The zero value stands for the defaults.
+// Options are the options of [Cluster]. The zero value stands for the defaults.
 type Options struct {
 	Tau  float64 // added to every degree, as a multiple of the mean degree; 0 stands for 0.25, Plain for none
 	K    int     // number of leading vectors and of clusters among them; 0: by the eigengap
 	Seed uint64  // of the start vectors and of k-means
-	// Stop, if not nil, is asked before every step. When it says yes, the vectors are taken as they
-	// are. A decision by a clock does not repeat: see Result.Residual.
+	// Stop, if not nil, is called before every step. If it returns true, the vectors are used as they
+	// are. A decision by a clock is not reproducible: see Result.Residual.
 	Stop func() bool
 }
 
@@ -50,31 +51,32 @@ type Result struct {
 	// Rows and Cols are labels 0..K-1, numbered by their first row (clusters without a row by
 	// their first column). A row or column without weight is in no cluster, -1.
 	Rows, Cols []int32
-	// K is the number of clusters: one for each of the Vectors, fewer if their rows coincide, and
-	// one for each component that none of these vectors reaches.
+	// K is the number of clusters: one for each of the Vectors, fewer if points coincide, plus one for
+	// each component that none of these vectors reaches.
 	K int
 	// Vectors is the number of leading singular vectors used, the k of the eigengap.
 	Vectors int
-	// SingularValues are the leading ones, largest first: all, or those that the eigengap is
-	// sought among. 1-σ are the smallest eigenvalues of the normalised Laplacian.
+	// SingularValues are the leading ones, largest first: all, or those that the eigengap is searched
+	// in. 1-σ are the smallest eigenvalues of the normalised Laplacian.
 	SingularValues []float64
-	// Gaps are the differences of successive singular values; behind the last of all stands 0.
+	// Gaps are the differences of successive singular values; 0 follows the last of all.
 	Gaps []float64
-	// Steps are products with HᵀH in all components, Residual the largest of a vector used. Above 0.01 the steps ended
-	// early, and the vectors are still turning: every row has its label, but a longer run may answer otherwise.
+	// Steps is the number of products with HᵀH in all components, Residual the largest residual of a vector used. A
+	// Residual above 0.01 means that the steps ended early and the vectors have not converged: every row has its label,
+	// but a longer run may give other labels.
 	Steps    int
 	Residual float64
 	// Quality is the bipartite modularity of the clusters (Barber 2007): the share of the weight
-	// inside clusters less what degrees alone would give. 0 is no better than chance.
+	// inside clusters minus the share expected from the degrees alone. 0 is no better than chance.
 	Quality float64
 }
 
-// Cluster divides the rows and columns of H, a matrix of non-negative weights: its columns are capabilities, its rows the
-// tools in them. A row or column without weight is in no cluster and changes nothing for the others. H is read, not
-// copied, so that a matrix that exists in compressed rows elsewhere can be given as it is; [numeric.NewMatrix] builds one
-// from entries in any order, which do not change the result.
+// Cluster divides the rows and columns of H, a matrix of non-negative weights: its columns are capabilities, its rows
+// the tools in them. A row or column without weight is in no cluster and does not affect the others. H is read, not
+// copied, so an existing matrix in compressed rows can be passed directly; [numeric.NewMatrix] builds one from entries,
+// whose order does not affect the result.
 //
-// NaN fails the check of the options, which is written as what must hold.
+// The check of the options states the valid values, so that NaN fails it.
 func Cluster(H numeric.Matrix, o Options) (Result, error) {
 	if !(o.Tau == Plain || o.Tau >= 0 && o.Tau <= 1000) || o.K < 0 {
 		return Result{}, fmt.Errorf("spectral clustering: tau %v is not 0 to 1000, or k %d is negative", o.Tau, o.K)

@@ -9,23 +9,23 @@ import (
 	"waymark/internal/numeric"
 )
 
-// A leading is a triplet of one component, the at-th of it.
+// A leading is a triplet with its component and its index at in that component.
 type leading struct {
 	triplet
 	part, at int
 }
 
-// A spectrum is the leading triplets of all components.
+// A spectrum holds the leading triplets of all components.
 type spectrum struct {
 	o       Options
 	solvers []*lanczos  // of each component
 	found   [][]triplet // of each solver
-	all     []leading   // at most one more than the largest k asked for
+	all     []leading   // at most one more than the largest k considered
 }
 
-// spectrumOf finds, roughly, the values that the choice of k needs.
+// spectrumOf computes, roughly, the values that the choice of k needs.
 func spectrumOf(H numeric.Matrix, o Options) *spectrum {
-	const rough = 0.05 // above the tolerance; an error in σ of at most that, in practice of its square
+	const rough = 0.05 // above the tolerance; the error in σ is at most this, in practice about its square
 	s := &spectrum{o: o}
 	for i, p := range normalised(H, o.Tau) {
 		s.solvers = append(s.solvers, newLanczos(p, rand.New(rand.NewPCG(o.Seed, uint64(i)))))
@@ -36,7 +36,7 @@ func spectrumOf(H numeric.Matrix, o Options) *spectrum {
 	return s
 }
 
-// run improves the first triplets of component i.
+// run improves the first want triplets of component i.
 func (s *spectrum) run(i, want int, tol float64) {
 	s.solvers[i].run(want, 64+8*cmp.Or(s.o.K, kMax), tol, s.o.Stop)
 	s.found[i] = s.solvers[i].values(s.most())
@@ -44,8 +44,8 @@ func (s *spectrum) run(i, want int, tol float64) {
 
 func (s *spectrum) most() int { return cmp.Or(s.o.K, kMax) + 1 }
 
-// sort puts the values of all components into falling order. Values that differ by rounding only
-// stand in the order of components.
+// sort sorts the values of all components in falling order. Values that differ only by rounding are
+// in the order of components.
 func (s *spectrum) sort() {
 	s.all = s.all[:0]
 	for i, found := range s.found {
@@ -62,8 +62,8 @@ func (s *spectrum) sort() {
 	s.all = s.all[:min(s.most(), len(s.all))]
 }
 
-// converge makes the first k triplets good, where k can depend on values that get better, or ends
-// with the steps.
+// converge improves the first k triplets until their residuals are within tolerance or the steps
+// are used up. k may depend on the values, which change meanwhile.
 func (s *spectrum) converge(k func() int) int {
 	for before := -1; before < s.steps(); {
 		before = s.steps()
@@ -85,7 +85,7 @@ func (s *spectrum) converge(k func() int) int {
 	return min(k(), len(s.all))
 }
 
-// steps counts those of all solvers.
+// steps returns the number of steps of all solvers.
 func (s *spectrum) steps() (n int) {
 	for _, l := range s.solvers {
 		n += len(l.V)
@@ -93,7 +93,7 @@ func (s *spectrum) steps() (n int) {
 	return n
 }
 
-// sigma returns the values.
+// sigma returns the singular values.
 func (s *spectrum) sigma() (sigma []float64) {
 	for _, t := range s.all {
 		sigma = append(sigma, t.sigma)
@@ -101,8 +101,8 @@ func (s *spectrum) sigma() (sigma []float64) {
 	return sigma
 }
 
-// gaps are σ[i] - σ[i+1], the gaps between the smallest eigenvalues 1-σ of the normalised Laplacian; behind the last of
-// all values stands 0.
+// gaps returns σ[i] - σ[i+1], the gaps between the smallest eigenvalues 1-σ of the normalised Laplacian; 0 follows the
+// last of all values.
 func (s *spectrum) gaps() []float64 {
 	sigma := s.sigma()
 	if len(sigma) < s.most() {
@@ -115,8 +115,8 @@ func (s *spectrum) gaps() []float64 {
 	return gaps
 }
 
-// eigengap returns k such that the gap between the k-th and the next eigenvalue is the largest,
-// the first of equals. What differs by rounding only is equal.
+// eigengap returns the k for which the gap between the k-th and the next eigenvalue is the largest,
+// the first of equal ones. Gaps that differ only by rounding are equal.
 func eigengap(gaps []float64) int {
 	k := 0
 	for i, gap := range gaps {
@@ -128,35 +128,35 @@ func eigengap(gaps []float64) int {
 }
 
 const (
-	alternatives = 4    // other gaps that are looked at
-	clearly      = 0.1  // larger modularity
-	standing     = 1.02 // times the noise, which varies by a hundredth between random matrices
+	alternatives = 4    // number of other gaps that are tried
+	clearly      = 0.1  // minimum increase of the modularity
+	standing     = 1.02 // factor on the noise, which varies by a hundredth between random matrices
 )
 
-// choose finds k and its clusters.
+// choose returns k and the clusters for it.
 //
-// k is the first largest eigengap, with two exceptions. If all vectors before the gap are the first
-// of a component each, the gap says no more than how many components there are: it is large in any
-// connected noisy graph, where it gives one cluster, which helps nobody. Then the next largest gaps
-// are tried too, as far as the values before them stand out from those of a random matrix with the
-// same degrees (Horn, "A rationale and test for the number of factors in factor analysis", 1965),
-// and the clusters with the largest modularity are taken if it is clearly larger.
+// k is the first largest eigengap, with two exceptions. If every vector before the gap is the first
+// of a component, the gap shows only the number of components: it is large in any connected noisy
+// graph, where it gives a single, useless cluster. Then the next largest gaps are tried too, as far
+// as the values before them exceed those of a random matrix with the same degrees (Horn, "A
+// rationale and test for the number of factors in factor analysis", 1965), and the clusters with
+// the largest modularity are used if it is clearly larger.
 //
-// If the gap says more, but the spectrum is complete (H has no more than 64 singular values), it may
-// be the one behind the last value, or one near it: that is about the rank of H, and gives every
-// capability a cluster of its own. Then every k is tried that gives a cluster two capabilities in the mean, and the
-// clusters with the largest modularity are taken.
+// If the gap shows more, but the spectrum is complete (H has at most 64 singular values), it may be
+// at or near the last value: then k is about the rank of H, and every capability gets a cluster of
+// its own. So every k is tried that gives a cluster two capabilities on average, and the clusters
+// with the largest modularity are used.
 func (s *spectrum) choose(H numeric.Matrix) (k int, best clustering) {
 	if s.o.K > 0 {
 		k = s.converge(func() int { return s.o.K })
 		return k, s.embed(k).cluster(k, s.o.Seed, H)
 	}
-	// A Ritz value behind a gap that is not good yet may still rise to those before it.
+	// A Ritz value behind a gap may still rise to those before it until it has converged.
 	s.converge(func() int { return eigengap(s.gaps()) + 1 })
 	gaps := s.gaps()
 	first := eigengap(gaps)
 	tried := []int{first}
-	least := clearly // by how much the modularity of another k has to be larger than that of the first
+	least := clearly // by how much the modularity of another k must exceed that of the first
 	switch trivial := !slices.ContainsFunc(s.all[:min(first, len(s.all))], func(t leading) bool { return t.at > 0 }); {
 	case trivial:
 		noise, above := s.noise(H), 0
@@ -187,7 +187,7 @@ func (s *spectrum) choose(H numeric.Matrix) (k int, best clustering) {
 	return k, best
 }
 
-// alternativesTo returns the first k and then those of the next largest gaps.
+// alternativesTo returns the first k and then the k of the next largest gaps.
 func alternativesTo(first int, gaps []float64) []int {
 	var others []int
 	for k := range len(gaps) {
@@ -199,8 +199,8 @@ func alternativesTo(first int, gaps []float64) []int {
 	return append([]int{first}, others[:min(alternatives, len(others))]...)
 }
 
-// noise is the largest singular value, besides the first of each component, of a matrix with the
-// rows and the columns of H joined at random.
+// noise returns the largest singular value, apart from the first of each component, of a matrix
+// that joins the rows and columns of H at random.
 func (s *spectrum) noise(H numeric.Matrix) (most float64) {
 	o := s.o
 	r := rand.New(rand.NewPCG(o.Seed, 0x6e6f697365))

@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// implicitQL diagonalises the symmetric matrix with diagonal d and off-diagonal e (len(d)-1) by
-// the implicit QL method (Bowdler, Martin, Reinsch, Wilkinson, "The QR and QL algorithms for
-// symmetric matrices", 1968). Only additions, products that are rounded, quotients and square
-// roots take part, so the bits are the same on every machine.
+// implicitQL diagonalises the symmetric matrix with diagonal d and off-diagonal e (len(d)-1) by the
+// implicit QL method (Bowdler, Martin, Reinsch, Wilkinson, "The QR and QL algorithms for symmetric
+// matrices", 1968). It uses only additions, rounded products, quotients and square roots, so the
+// bits are the same on every machine.
 //
-// vectors[j] is column j of the identity, as many of its components as wanted, and becomes those
-// of the eigenvector of d[j]. Eigenvalues and vectors are returned in falling order.
+// vectors[j] holds the needed components of column j of the identity, and becomes those of the
+// eigenvector of d[j]. Eigenvalues and vectors are returned in falling order.
 func implicitQL(d, e []float64, vectors [][]float64) ([]float64, [][]float64) {
 	m := len(d)
 	d = slices.Clone(d)
@@ -60,7 +60,7 @@ func sweep(d, e []float64, l, end int, vectors [][]float64) {
 		f, b := float64(s*e[i]), float64(c*e[i])
 		r = hypotenuse(f, g)
 		e[i+1] = r
-		if r == 0 { // an eigenvalue fell out on the way
+		if r == 0 { // an eigenvalue was split off early
 			d[i+1] -= p
 			e[end] = 0
 			return
@@ -84,7 +84,7 @@ func sweep(d, e []float64, l, end int, vectors [][]float64) {
 }
 
 // tridiagonal returns the eigenvalues of the symmetric matrix with diagonal d and off-diagonal e (len(d)-1), in falling
-// order, and its eigenvectors as rows, from their component first on: the last components alone are much less work.
+// order, and its eigenvectors as rows, from component first on: the last components alone take much less time.
 func tridiagonal(d, e []float64, first int) (values []float64, vectors [][]float64) {
 	vectors = make([][]float64, len(d))
 	for i := range vectors {

@@ -7,11 +7,12 @@ import (
 	"waymark/episodic"
 )
 
-// How far [Model.WorkedAfterFailure] looks: newest episodes, and steps after a failure.
+// Bounds of the search of [Model.WorkedAfterFailure]: the newest episodes, and the steps after a failure.
 const failureEpisodes, failureSteps = 20_000, 3
 
-// WorkedAfterFailure returns the tool that most often worked first within three steps after a failure of a tool, possibly the
-// tool itself, and how often it did in how many such failures. It returns an empty id where none is known.
+// WorkedAfterFailure returns the tool that was most often the first to succeed within three steps after a failure of a
+// tool, possibly the tool itself. n counts these successes and of the failures. The id is empty if no such tool is
+// known.
 func (m *Model) WorkedAfterFailure(tool string) (id string, n, of int) {
 	failed, ok, err := m.node(tool)
 	if err != nil || !ok {

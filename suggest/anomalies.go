@@ -9,7 +9,7 @@ import (
 	"waymark/suggest/history"
 )
 
-// Anomaly is what is unusual about a source with a key. It is shown to the operator and changes no answer.
+// Anomaly is an unusual property of a source with a key. It is shown to the operator and changes no answer.
 type Anomaly struct {
 	Source string `json:"source"`
 	Kind   string `json:"kind" enum:"repeats,failures,share"`
@@ -18,15 +18,16 @@ type Anomaly struct {
 
 // The kinds of anomaly.
 const (
-	AnomalyRepeats  = "repeats"  // half of its episodes or more repeat what is not counted of one key any more
-	AnomalyFailures = "failures" // its tasks mostly fail, those of others mostly do not; both by 95 % Wilson intervals
-	AnomalyShare    = "share"    // it is new and explains most of what was recorded since the last build
+	AnomalyRepeats  = "repeats"  // at least half of its episodes repeat transitions more often than is counted for one key
+	AnomalyFailures = "failures" // its tasks mostly fail, those of all others mostly succeed; by 95 % Wilson intervals
+	AnomalyShare    = "share"    // it is new and recorded most of the episodes since the last build
 )
 
-// suspectedFrom is the number of episodes from which on repeats and failures of a source are an anomaly.
+// suspectedFrom is the minimum number of episodes for an anomaly: repeating episodes of a source for AnomalyRepeats,
+// episodes with a known outcome of the source and of all others for AnomalyFailures.
 const suspectedFrom = 20
 
-// anomalies looks at all past episodes. It returns the limited ones by source as well.
+// anomalies reads all past episodes. It also returns the number of limited episodes by source.
 func (m *Model) anomalies() (limited map[string]int, found []Anomaly) {
 	type count struct{ all, limited, known, failed int }
 	var total count
@@ -73,7 +74,7 @@ func (m *Model) anomalies() (limited map[string]int, found []Anomaly) {
 	return limited, found
 }
 
-// mostly reports whether a share is above one half by the lower end of its 95 % interval.
+// mostly reports whether the lower end of the 95 % Wilson interval of a share is above one half.
 func mostly(of, all int) bool {
 	return numeric.WilsonLower(float64(of), float64(all), numeric.Z95) > 0.5
 }

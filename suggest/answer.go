@@ -10,8 +10,9 @@ import (
 )
 
 // Term is one named part of a score. For additive formulas the contributions add up, left to right, to the
-// score; for "mixed" the values multiply to it; for "logistic" they add up to ln(score/(1-score)), the last of
-// them, "rest", being what the calibration and the other candidates leave.
+// score; for "mixed" the product of the values is the score; for "logistic" the contributions add up to
+// ln(score/(1-score)). The last term of "logistic", "rest", is the remainder, due to calibration and to the other
+// candidates.
 type Term struct {
 	Name         string  `json:"name"`
 	Value        float64 `json:"value"`
@@ -26,12 +27,12 @@ const (
 	FormulaMixed      = "mixed"
 	FormulaHybrid     = "hybrid"
 	FormulaName       = "name"     // the query is its id or its name
-	FormulaPin        = "pin"      // by a rule of the operator, whatever the history says
-	FormulaCovers     = "covers"   // a capability in the place of the best of the tools it covers
+	FormulaPin        = "pin"      // pinned by a rule of the operator, regardless of the history
+	FormulaCovers     = "covers"   // a capability with the score of the best tool that it covers
 	FormulaLogistic   = "logistic" // sigmoid of the sum of the contributions, a calibrated probability
 )
 
-// Mode says what drives an answer.
+// Mode is the kind of input that determines an answer.
 type Mode string
 
 const (
@@ -40,7 +41,7 @@ const (
 	Exploration Mode = "exploration"        // neither
 )
 
-// Profiles. Learned is the default; where there is too little history to learn from, the seed answers in its place.
+// Profiles. Learned is the default; if there is too little history to learn from, profile seed answers instead.
 const (
 	ProfileSeed    = "seed"
 	ProfileLearned = "learned"
@@ -52,25 +53,25 @@ const (
 	WarnNoHistory      = "no_history"      // nothing was ever recorded after this context
 	WarnUnknownContext = "unknown_context" // an id of the context is in no catalog and no episode
 	WarnNoIntentMatch  = "no_intent_match" // no tool's text has anything in common with the intent
-	WarnForeign        = "foreign_request" // the words of the intent are not those of the catalog or the history
+	WarnForeign        = "foreign_request" // neither the catalog nor the history seems to serve the intent
 	WarnTruncated      = "truncated"       // the step limit cut the plan
 	WarnNothingAllowed = "nothing_allowed" // the patterns of allow match no id
-	WarnProvisional    = "provisional"     // profile learned is being fitted: seed answers
+	WarnProvisional    = "provisional"     // profile learned is not fitted yet: seed answers
 )
 
 // ModelInfo names the model that answered.
 type ModelInfo struct {
 	Version string    `json:"version"`
-	BuiltAt time.Time `json:"built_at,omitzero"` // when the last build was put in force; absent if none was, or nobody noted it
+	BuiltAt time.Time `json:"built_at,omitzero"` // activation time of the last build; absent if none or unknown
 	Seq     uint64    `json:"seq"`
 	Nodes   int       `json:"nodes"`
 	Edges   int       `json:"edges"`
 	Density float64   `json:"density"`
 	Alpha   float64   `json:"alpha"`
-	Profile string    `json:"profile"` // that answered
+	Profile string    `json:"profile"` // the profile that answered
 }
 
-// ShortVersion is the version of a model for people.
+// ShortVersion shortens the hash in the version of a model, for display.
 func ShortVersion(v string) string {
 	if algorithm, hex, ok := strings.Cut(v, ":"); ok && len(hex) > 12 {
 		return algorithm + ":" + hex[:12]
@@ -78,8 +79,8 @@ func ShortVersion(v string) string {
 	return v
 }
 
-// NextRequest asks what comes after the context. Context is in order, the last element is the last
-// thing done. Limit 0 means 5.
+// NextRequest asks for the next step after the context. Context is in order; its last element is the last
+// step done. Limit 0 means 5.
 type NextRequest struct {
 	Context []string `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order, the last one last."`
 	Intent  string   `json:"intent,omitempty" maxLength:"8192" doc:"What the task is about, in words."`
@@ -95,7 +96,7 @@ type NextRequest struct {
 	Pinned   []Pin       `json:"-"`
 }
 
-// A Pin puts an id first in an answer, by a rule of the operator.
+// A Pin moves an id to the front of an answer, by a rule of the operator.
 type Pin struct {
 	ID   string `json:"id"`
 	Rule string `json:"rule"`
@@ -107,7 +108,7 @@ func (r SearchResult) id() string { return r.ID }
 // Foremost is the id of the first suggestion; empty without any.
 func (a NextAnswer) Foremost() string { return slices.Concat(a.Suggestions, []Suggestion{{}})[0].ID }
 
-// LastKnown is the last id of the context that was asked about and is known; empty without any.
+// LastKnown is the last id of the context of the request that is known; empty without any.
 func (a NextAnswer) LastKnown(context []string) string {
 	for _, id := range slices.Backward(context) {
 		if !slices.ContainsFunc(a.UnknownIDs, func(u UnknownID) bool { return u.ID == id }) {
@@ -126,9 +127,9 @@ func (a DAGAnswer) Foremost() string {
 	return slices.MaxFunc(all, func(a, b Task) int { return cmp.Compare(a.Confidence, b.Confidence) }).Tool
 }
 
-// Suggestion is one ranked candidate. Its confidence is how likely it is the next step if there is one. ConfidenceLow is
-// what a confidence is at least, in 90 % of cases, by the claims that were judged; 0, and absent, where none were, and
-// without the terms.
+// Suggestion is one ranked candidate. Its confidence is the probability that it is the next step, if there is one.
+// ConfidenceLow is a lower bound of the confidence that holds in 90 % of cases, estimated from held-out predictions. It
+// is 0, and absent, if there are none or if terms are not included.
 type Suggestion struct {
 	ID            string       `json:"id"`
 	Kind          catalog.Kind `json:"kind"`
@@ -137,11 +138,11 @@ type Suggestion struct {
 	Score         float64      `json:"score"`
 	Formula       string       `json:"formula"`
 	Terms         []Term       `json:"terms,omitempty"`
-	Reason        string       `json:"reason,omitempty"` // of the first, of each with the terms, or that a rule applied
+	Reason        string       `json:"reason,omitempty"` // set for the first, for all with terms, and for pinned ones
 	Evidence      Evidence     `json:"evidence"`
 }
 
-// Evidence is what stands behind a suggestion.
+// Evidence holds the counts behind a suggestion.
 type Evidence struct {
 	Count     uint64  `json:"count"`               // times it followed the last step
 	Of        uint64  `json:"of,omitempty"`        // times anything followed the last step
@@ -157,12 +158,12 @@ type NextAnswer struct {
 	SuggestionID string       `json:"suggestion_id"`
 	Suggestions  []Suggestion `json:"suggestions"`
 	Stop         float64      `json:"stop"`      // probability that the task ends here
-	Abstained    bool         `json:"abstained"` // nothing is suggested: nothing is known, or not confidently enough
+	Abstained    bool         `json:"abstained"` // nothing is suggested, because nothing is known or confidence is too low
 	Mode         Mode         `json:"mode"`
 	Model        ModelInfo    `json:"model"`
 	Warnings     []string     `json:"warnings"`
 	UnknownIDs   []UnknownID  `json:"unknown_ids,omitempty"`
-	Waiting      string       `json:"waiting,omitempty"` // of an empty or weak answer: how many entries wait for approval
+	Waiting      string       `json:"waiting,omitempty"` // in an empty or weak answer: number of entries to approve
 }
 
 // SearchRequest asks for tools and capabilities by words. Limit 0 means 10.
@@ -192,7 +193,7 @@ type SearchResult struct {
 	Formula       string       `json:"formula"`
 	Semantic      float64      `json:"semantic"`
 	Graph         float64      `json:"graph"`
-	Reason        string       `json:"reason,omitempty"` // as of a suggestion
+	Reason        string       `json:"reason,omitempty"` // see Suggestion
 	Terms         []Term       `json:"terms,omitempty"`
 }
 
@@ -204,11 +205,11 @@ type SearchAnswer struct {
 	Model        ModelInfo      `json:"model"`
 	Warnings     []string       `json:"warnings"`
 	UnknownIDs   []UnknownID    `json:"unknown_ids,omitempty"`
-	Waiting      string         `json:"waiting,omitempty"` // of an empty or weak answer: how many entries wait for approval
+	Waiting      string         `json:"waiting,omitempty"` // in an empty or weak answer: number of entries to approve
 }
 
-// DAGRequest asks for a plan. It is as long as the history shows such tasks to be, at most 25 steps;
-// MaxSteps bounds it further.
+// DAGRequest asks for a plan. The history determines the length of the plan, which is at most 25 steps;
+// MaxSteps can lower this bound.
 type DAGRequest struct {
 	Intent   string   `json:"intent,omitempty" maxLength:"8192" doc:"What the task is about, in words."`
 	Context  []string `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order."`
@@ -224,7 +225,7 @@ type DAGRequest struct {
 	Pinned   []Pin       `json:"-"`
 }
 
-// The slots of a task: a target was asked for, a prerequisite feeds one.
+// The slots of a task: a target serves the intent itself, a prerequisite provides input for another task.
 const (
 	SlotTarget       = "target"
 	SlotPrerequisite = "prerequisite"
@@ -235,21 +236,21 @@ type Task struct {
 	ID            string              `json:"id"`
 	Tool          string              `json:"tool"`
 	Kind          catalog.Kind        `json:"kind"`
-	Host          bool                `json:"host,omitempty"` // a built-in tool of the host: a run steps over it
+	Host          bool                `json:"host,omitempty"` // a built-in tool of the host, which a run skips
 	DependsOn     []string            `json:"depends_on"`
 	Arguments     map[string]Argument `json:"arguments"`
-	Wired         []Wired             `json:"wired,omitempty"`   // what speaks for arguments that were seen to come from there
-	Missing       []string            `json:"missing,omitempty"` // required arguments that nothing here gives: whoever runs the plan is asked for them
+	Wired         []Wired             `json:"wired,omitempty"`   // evidence for arguments with an observed source
+	Missing       []string            `json:"missing,omitempty"` // required arguments without a source; a person is asked
 	Slot          string              `json:"slot"`
 	Confidence    float64             `json:"confidence"`
 	ConfidenceLow float64             `json:"confidence_low,omitempty"`
 	Formula       string              `json:"formula"`
-	Reason        string              `json:"reason,omitempty"` // with the terms
+	Reason        string              `json:"reason,omitempty"` // set if terms are included
 	Terms         []Term              `json:"terms,omitempty"`
 }
 
-// Wired is what was seen of an argument: in count of the calls that had it after the other tool's result, its
-// value came from there.
+// Wired is the observed evidence for an argument: of the Of calls that had the argument after a result of the other
+// tool, Count took its value from that result.
 type Wired struct {
 	Argument string `json:"argument"`
 	From     string `json:"from"`
@@ -257,20 +258,20 @@ type Wired struct {
 	Of       int    `json:"of"`
 }
 
-// Argument says where a value comes from: "intent", "t1.issue_id" for an output of task t1, or
+// Argument names the source of a value: "intent", "t1.issue_id" for an output of task t1, or
 // "t1.result.items[0].id" for a part of its result.
 type Argument struct {
 	From string `json:"$from"`
 }
 
-// DAG is a plan without cycles. It names the intent, to which its arguments may refer, so that it can be run
-// as it stands.
+// DAG is a plan without cycles. It includes the intent, to which its arguments may refer, so that it can be run
+// without further input.
 type DAG struct {
 	Intent string `json:"intent,omitempty"`
 	Tasks  []Task `json:"tasks"`
 }
 
-// Path is how one task reaches another in the learned graph.
+// Path is the path from one task to another in the learned graph.
 type Path struct {
 	From       string   `json:"from"`
 	To         string   `json:"to"`
@@ -279,7 +280,7 @@ type Path struct {
 	Confidence float64  `json:"confidence"`
 }
 
-// Alternative is a tool that could stand in for a task, or be added.
+// Alternative is a tool that could replace a task, or be added.
 type Alternative struct {
 	ID    string  `json:"id"`
 	For   string  `json:"for,omitempty"` // task id
@@ -290,8 +291,8 @@ type Alternative struct {
 type DAGAnswer struct {
 	SuggestionID  string        `json:"suggestion_id"`
 	DAG           DAG           `json:"dag"`
-	Confidence    float64       `json:"confidence"`         // probability that the plan has all that the intent needs
-	Complete      float64       `json:"complete,omitempty"` // the same, if any tool fits the intent
+	Confidence    float64       `json:"confidence"`         // probability that the plan has all tools the intent needs
+	Complete      float64       `json:"complete,omitempty"` // the same, given that any tool fits the intent
 	ConfidenceLow float64       `json:"confidence_low,omitempty"`
 	Mode          Mode          `json:"mode"`
 	Paths         []Path        `json:"paths"`
@@ -300,7 +301,7 @@ type DAGAnswer struct {
 	Rationale     string        `json:"rationale"`
 	Warnings      []string      `json:"warnings"`
 	UnknownIDs    []UnknownID   `json:"unknown_ids,omitempty"`
-	Waiting       string        `json:"waiting,omitempty"` // of an empty or weak answer: how many entries wait for approval
+	Waiting       string        `json:"waiting,omitempty"` // in an empty or weak answer: number of entries to approve
 	Model         ModelInfo     `json:"model"`
 }
 
@@ -318,21 +319,21 @@ type ExplainRequest struct {
 	Withheld *Exclusions `json:"-"`
 }
 
-// Why an id is absent.
+// The reasons why an id is absent.
 const (
 	AbsentUnknown    = "unknown"
 	AbsentNotAllowed = "not_allowed"
 	AbsentExcluded   = "excluded_by_failures"
 	AbsentBelowCut   = "below_cut"
 	AbsentNoSignal   = "no_signal" // no formula gives it a score here
-	AbsentExhausted  = "exhausted" // a capability whose tools are all done
+	AbsentExhausted  = "exhausted" // a capability whose tools are all in the context
 
-	AbsentQuarantined = "quarantined" // nobody approved its contract as it is now
+	AbsentQuarantined = "quarantined" // its current contract is not approved
 	AbsentUnavailable = "unavailable" // its server does not offer it now
 	AbsentBanned      = "banned"      // by a rule of the operator
 )
 
-// Filter is one rule a candidate passed or not.
+// Filter is one rule and whether the candidate passed it.
 type Filter struct {
 	Name   string `json:"name"`
 	Passed bool   `json:"passed"`
@@ -357,15 +358,15 @@ type ExplainAnswer struct {
 	Considered   []Considered  `json:"considered"`           // every formula that was tried
 	Neighbours   []string      `json:"neighbours,omitempty"` // one step away in the hypergraph of tools and capabilities
 	Evidence     Evidence      `json:"evidence"`
-	Staleness    []string      `json:"behind,omitempty"` // what the answer cannot count yet, since when and why
+	Staleness    []string      `json:"behind,omitempty"` // changes of the id that the answer does not count yet
 	Mode         Mode          `json:"mode"`
 	Model        ModelInfo     `json:"model"`
 	UnknownIDs   []UnknownID   `json:"unknown_ids,omitempty"`
 	FormulaSteps []FormulaStep `json:"formula_steps,omitempty"` // how profile seed computes the score
 }
 
-// Considered is what one formula gives an id. The best of those that apply is its score;
-// capability_score is shown for comparison only.
+// Considered is the score of an id by one formula. The best score of the formulas that apply is the score of the
+// id; capability_score is shown for comparison only.
 type Considered struct {
 	Formula string  `json:"formula"`
 	Score   float64 `json:"score"`
@@ -380,7 +381,7 @@ const (
 	NotFound                      // the id is unknown
 )
 
-// RequestError is a request that cannot be answered, and why.
+// RequestError is the reason why a request cannot be answered.
 type RequestError struct {
 	Kind   ErrorKind
 	Field  string
@@ -394,12 +395,12 @@ func (e *RequestError) Error() string {
 	return e.Field + ": " + e.Detail
 }
 
-// Export is the graph for people and other programs.
+// Export is the graph in a form for people and other programs.
 type Export struct {
 	Model ModelInfo    `json:"model"`
 	Nodes []ExportNode `json:"nodes"`
 	Edges []ExportEdge `json:"edges"`
-	Uses  []ExportUse  `json:"uses"` // the incidence: which capability uses which tool
+	Uses  []ExportUse  `json:"uses"` // the incidence of tools and capabilities: which capability uses which tool
 }
 
 // ExportNode is a tool or capability with its measures.
@@ -410,7 +411,7 @@ type ExportNode struct {
 	Known     bool         `json:"known"` // in the catalog; false: only seen in episodes
 	PageRank  float64      `json:"pagerank"`
 	Community int32        `json:"community"` // node number of the first member, stable between builds; -1: none
-	Cluster   int32        `json:"cluster"`   // likewise
+	Cluster   int32        `json:"cluster"`   // as for community
 	Uses      uint64       `json:"uses"`
 }
 
@@ -429,7 +430,7 @@ type ExportUse struct {
 	Weight     float64 `json:"weight"`
 }
 
-// Stats sums up a model.
+// Stats summarises a model.
 type Stats struct {
 	Model           ModelInfo      `json:"model"`
 	Tools           int            `json:"tools"`
@@ -440,7 +441,7 @@ type Stats struct {
 	Outcomes        map[string]int `json:"outcomes"` // episodes by outcome
 	StepOutcomes    map[string]int `json:"step_outcomes"`
 	Sources         map[string]int `json:"sources"`           // episodes by source
-	Limited         map[string]int `json:"limited,omitempty"` // episodes by source whose transitions the source reports more often than is counted of one key
+	Limited         map[string]int `json:"limited,omitempty"` // episodes by source with transitions beyond its limit
 	Anomalies       []Anomaly      `json:"anomalies,omitempty"`
 	Communities     int            `json:"communities"`
 	Modularity      float64        `json:"modularity"`

@@ -18,8 +18,8 @@ type AnswerChanged struct {
 	ProfileNow    string `json:"profile_now"`
 }
 
-// Moved is an id of two answers with the terms that differ most. The ranks and scores of an id that is not among the best
-// 50 are 0.
+// Moved is an id whose rank differs between two answers, with the terms that differ most. If an answer does not have
+// the id among the best 50, its rank and score there are 0.
 type Moved struct {
 	ID       string        `json:"id"`
 	WasRank  int           `json:"was_rank"`
@@ -37,7 +37,8 @@ type TermChanged struct {
 	Now  float64 `json:"now"`
 }
 
-// Of each answer the first ids are compared.
+// Sizes of a diff: the requests of each kind, the first ids of an answer that are compared, the suggestions requested
+// of each model, and the terms shown of each id.
 const (
 	sampleQuestions = 20
 	sampledAnswers  = 5
@@ -45,7 +46,8 @@ const (
 	movedTerms      = 3
 )
 
-// SampleRequests are what a diff asks: what follows the most used tools, and what the newest intents need.
+// SampleRequests returns the requests of a diff: one after each of the most used tools and, if intents is true, one for
+// each of the newest intents.
 func (m *Model) SampleRequests(intents bool) (requests []NextRequest) {
 	for _, id := range m.mostUsed(sampleQuestions) {
 		requests = append(requests, NextRequest{Context: []string{id}})
@@ -58,10 +60,10 @@ func (m *Model) SampleRequests(intents bool) (requests []NextRequest) {
 	return requests
 }
 
-// Diff compares two models: nodes, edges, groups, and the answers to the requests, without any those after the most used
-// tools.
+// Diff compares two models: nodes, edges, groups, and the answers to the requests. If there are no requests, it
+// compares the answers after the most used tools of b.
 func Diff(a, b *Model, requests ...NextRequest) DiffReport {
-	from, _ := a.Export("", 0) // the whole graph: no argument that could be wrong
+	from, _ := a.Export("", 0) // the whole graph; cannot fail with these arguments
 	to, _ := b.Export("", 0)
 	d := DiffExports(from, to)
 	if len(requests) == 0 {
@@ -88,9 +90,9 @@ func Diff(a, b *Model, requests ...NextRequest) DiffReport {
 	return d
 }
 
-// newestIntents returns different intents of the newest episodes.
+// newestIntents returns up to k distinct intents of the newest episodes.
 func (m *Model) newestIntents(k int) []string {
-	const looked = 1000 // a history may repeat one intent for ever
+	const looked = 1000 // bounds the search, because a history may repeat one intent
 	var intents []string
 	for i := m.Past.N - 1; i >= max(0, m.Past.N-looked) && len(intents) < k; i-- {
 		if p := m.Past.Episode(i); p.Intent != "" && !p.Limited && !slices.Contains(intents, p.Intent) {
@@ -100,7 +102,7 @@ func (m *Model) newestIntents(k int) []string {
 	return intents
 }
 
-// answered returns an empty answer to a request that the model refuses.
+// answered returns the answer of the model, or an empty one if it rejects the request.
 func (m *Model) answered(q NextRequest) NextAnswer {
 	q.Limit = answersRead
 	a, err := m.Next(q)
@@ -118,7 +120,7 @@ func firstIDs(s []Suggestion) []string {
 	return ids
 }
 
-// moved compares the places of an id in two answers.
+// moved compares the ranks, scores and terms of an id in two answers.
 func moved(id string, before, now []Suggestion) Moved {
 	one := func(s []Suggestion) (Suggestion, int) {
 		i := slices.IndexFunc(s, func(s Suggestion) bool { return s.ID == id })

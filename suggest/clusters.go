@@ -10,8 +10,8 @@ import (
 	"waymark/suggest/history"
 )
 
-// measureIncidence ranks and clusters the incidence of tools and capabilities. Without capabilities there is
-// nothing to rank, and the sets of tools that recur are clustered.
+// measureIncidence ranks and clusters the incidence of tools and capabilities. Without capabilities it clusters
+// the recurring sets of tools instead.
 func (m *Measures) measureIncidence(ctx context.Context, c *history.Counts, opts MeasureOptions) error {
 	n := len(c.IDs)
 	m.groups.cluster, m.hyperRank = make([]int32, n), make([]float64, n)
@@ -46,7 +46,7 @@ func (m *Measures) measureIncidence(ctx context.Context, c *history.Counts, opts
 		return fmt.Errorf("cluster the incidence: %w", err)
 	}
 	if err := ctx.Err(); err != nil {
-		return err // told to stop, it gives the clusters of what it had
+		return err // once stopped, Cluster returns the clusters of unfinished vectors, without an error
 	}
 	copy(m.groups.cluster, r.Rows)
 	for j, node := range capNode {
@@ -56,7 +56,7 @@ func (m *Measures) measureIncidence(ctx context.Context, c *history.Counts, opts
 	return nil
 }
 
-// weightIn is the weight of a tool in a capability of the catalog.
+// weightIn returns the weight of a tool in a capability: the number of its tasks that use the tool, at least 1.
 func (m *Model) weightIn(tool, capability int32) float64 {
 	if i, ok := m.Catalog.CapabilityIndex[m.IDs[capability]]; ok {
 		return m.Tasks(&m.Catalog.Capabilities[i], tool)

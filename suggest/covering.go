@@ -10,33 +10,33 @@ import (
 	"waymark/episodic"
 )
 
-// A capability that does what is chosen stands above what it is made of. It covers the chosen tools where
+// A capability that does the work of chosen tools ranks above them. It covers the chosen tools if
 //
-//   - at least two of its tools are chosen, two thirds of all in a list and all of them in a plan. Chosen are
-//     the tasks of a plan, or the first tools of a list, and what mostly follows those (half of the times);
-//   - in a list after a context it begins with the first tool of the list, which all its others follow;
-//   - none of them is done already, and it does not fail more often than others;
-//   - in a list after a context, tasks do not mostly do by hand what it does (at least 5, and more than call
-//     it): in the middle of a task the next step is asked for, and that history says what it is;
-//   - its text, where there is an intent, matches about as well as that of the best tool it covers, in a search as well.
+//   - at least two of its tools are chosen: two thirds of its tools in a list, all of them in a plan. The chosen
+//     tools are the tasks of a plan or the first tools of a list, and the tools that follow one of these in at
+//     least half of its calls;
+//   - in a list after a context, it begins with the first tool of the list, and its other tools follow that tool;
+//   - none of its tools is done already, and its reliability factor is not below 1;
+//   - if there is an intent, its text matches nearly as well as that of the best tool it covers, and in a search
+//     at least as well.
 //
-// In a list it then has the score of the best of its tools, as a formula of its own with that one term, and
-// comes first among equals. In a plan it takes the place of the tasks it covers.
+// In a list, it then has the score of its best tool, as a formula of its own with that one term, and comes first
+// among candidates with equal scores. In a plan, it replaces the tasks that it covers.
 const (
 	coveredShare = 2. / 3
 	coveredTools = 2
-	coverFirst   = 10  // tools of a list
-	coverText    = 0.8 // of the match of the best tool: tools are also known by what they were asked for
-	coverLeast   = 0.5 // of the match at all
-	coverFollow  = 0.5 // of the times a tool was called, another one of the capability came next
-	coverTasks   = 4   // capabilities in one plan
+	coverFirst   = 10  // number of first tools of a list
+	coverText    = 0.8 // least match relative to the best tool, whose match also counts past requests
+	coverLeast   = 0.5 // least match of the text of the capability
+	coverFollow  = 0.5 // least share of the calls of a tool that another tool of the capability follows
+	coverTasks   = 4   // most capabilities in one plan
 )
 
-// covering is a capability in the place of tools.
+// covering is a capability that can replace tasks of a plan.
 type covering struct {
 	node   int32
-	tools  []int32 // those it covers, as they were chosen
-	stages []int   // of the tasks of a plan
+	tools  []int32 // nodes of the plan that it replaces
+	stages []int   // by task of the plan: before, covered or after
 }
 
 // coverList finds the capabilities that cover the first tools of a list.
@@ -60,7 +60,7 @@ func (q *query) coverList() {
 	seen := tools
 	under := q.last != episodic.NoTool // a task is under way
 	if under {
-		share, seen = 1, tools[:1] // of which all else has to follow
+		share, seen = 1, tools[:1] // all other tools of the capability must follow the first
 	}
 	for _, n := range q.capabilitiesOf(tools) {
 		covered, ok := q.coveredBy(n, seen, share)
@@ -72,7 +72,7 @@ func (q *query) coverList() {
 	}
 }
 
-// capabilitiesOf lists the capabilities that have any of the tools, rising, and makes them candidates.
+// capabilitiesOf lists the capabilities that use any of the tools, ascending, and makes them candidates.
 func (q *query) capabilitiesOf(tools []int32) []int32 {
 	var caps []int32
 	for _, t := range tools {
@@ -86,8 +86,8 @@ func (q *query) capabilitiesOf(tools []int32) []int32 {
 	return caps
 }
 
-// coveredBy lists the chosen tools that a capability covers, as they were chosen; false if it does not cover
-// them.
+// coveredBy lists the chosen tools that a capability covers, in the order of chosen. It returns false if it does
+// not cover them.
 func (q *query) coveredBy(n int32, chosen []int32, share float64) (covered []int32, ok bool) {
 	parts := q.CapabilityTools(n)
 	if len(parts) < coveredTools || q.nodes.inFlight[n] || !q.passes(n) {
@@ -108,7 +108,7 @@ func (q *query) coveredBy(n int32, chosen []int32, share float64) (covered []int
 		}
 	}
 	bar := coverText
-	if q.looking { // one need is searched for, not a task
+	if q.looking { // a search is for one need, not for a whole task
 		bar = 1
 	}
 	if len(covered) == 0 || q.mode == Active && q.nodes.semantic[n] < max(coverLeast, bar*best) {
@@ -118,7 +118,8 @@ func (q *query) coveredBy(n int32, chosen []int32, share float64) (covered []int
 	return covered, expected >= coveredTools && float64(expected) >= share*float64(len(parts))
 }
 
-// follow counts the parts of a capability that are chosen or nearly always follow those that are.
+// follow counts the parts of a capability that are chosen or, directly or through other parts, follow a chosen one in
+// at least coverFollow of its calls.
 func (q *query) follow(chosen, parts []int32) int {
 	expected := slices.Clone(chosen)
 	for i := 0; i < len(expected); i++ {
@@ -133,7 +134,8 @@ func (q *query) follow(chosen, parts []int32) int {
 	return len(expected)
 }
 
-// begins reports whether a capability has nothing to do before a tool.
+// begins reports whether a capability can begin with a tool: the tool is the first of its list or, if it has tasks,
+// that of a task without dependencies.
 func (q *query) begins(capability, tool int32) bool {
 	i, ok := q.Catalog.CapabilityIndex[q.IDs[capability]]
 	if !ok {
@@ -150,7 +152,7 @@ func (q *query) begins(capability, tool int32) bool {
 	})
 }
 
-// covering is how a node covers tools of the list, if it does.
+// covering returns the candidate of a capability that covers tools of the list.
 func (q *query) covering(n int32) (candidate, bool) {
 	i := slices.IndexFunc(q.covers, func(c candidate) bool { return c.node == n })
 	if i < 0 {
@@ -159,7 +161,7 @@ func (q *query) covering(n int32) (candidate, bool) {
 	return q.covers[i], true
 }
 
-// plain is a node by its own score, if it has one.
+// plain returns the candidate of a node with its own score, if it has one.
 func (q *query) plain(n int32) (found candidate, ok bool) {
 	if q.reference {
 		return q.score(n)
@@ -172,7 +174,7 @@ func (q *query) plain(n int32) (found candidate, ok bool) {
 	return found, ok
 }
 
-// orPlain is c, a capability that covers tools, or where that is better by its own score.
+// orPlain returns the better of c, a capability that covers tools, and the same capability with its own score.
 func (q *query) orPlain(c candidate) candidate {
 	if own, ok := q.plain(c.node); ok && own.score > c.score {
 		own.covers, own.part = c.covers, c.part
@@ -181,19 +183,19 @@ func (q *query) orPlain(c candidate) candidate {
 	return c
 }
 
-// coveringTerms is the one term of a covering capability: the score of the best tool it covers.
+// coveringTerms returns the only term of a covering capability: the score of the best tool it covers.
 func (q *query) coveringTerms(c candidate) []Term {
 	score := q.shownScore(c)
 	return []Term{{"its_best_tool", score, 1, score}}
 }
 
-// coveringReason names the best covered tool. One covered tool means that the others nearly always follow it.
+// coveringReason names the best covered tool. If only one tool is covered, the others mostly follow it.
 func (q *query) coveringReason(c candidate) string {
 	return fmt.Sprintf("a stored capability that does %s of those that are likely here, above all %s", catalog.Plural(c.covers, "tool"), q.IDs[c.part])
 }
 
-// cover puts capabilities in the place of the tasks they cover: the one that covers most first, ties by
-// the best match, then by id.
+// cover replaces tasks by the capabilities that cover them, first the one that covers most; ties go to the best
+// match, then to the first id.
 func (p *plan) cover() {
 	if len(p.Roles.Capabilities) == 0 || p.mode == Exploration {
 		return
@@ -206,7 +208,7 @@ func (p *plan) cover() {
 		var best covering
 		for _, n := range p.capabilitiesOf(nodes) {
 			covered, ok := p.coveredBy(n, nodes, 1)
-			if slices.Contains(nodes, n) { // chosen by itself: what it does is not done twice
+			if slices.Contains(nodes, n) { // chosen by itself: its tools need not run again
 				covered, ok = append(slices.DeleteFunc(slices.Clone(nodes), func(t int32) bool { return !slices.Contains(p.CapabilityTools(n), t) }), n), true
 			}
 			c := covering{n, covered, nil}
@@ -224,11 +226,11 @@ func (p *plan) cover() {
 	}
 }
 
-// The places of tasks around a capability: before it, covered by it, and after something that is.
+// The stages of tasks around a capability: before it, covered by it, and after a covered task.
 const before, covered, after = 0, 1, 2
 
-// stage finds the stages of the tasks around a capability. It reports whether what it covers can be done at once: nothing
-// else comes between.
+// stage computes the stages of the tasks around a capability. It reports whether the covered tasks can run as one: no
+// other task comes between them.
 func (p *plan) stage(c *covering) bool {
 	c.stages = make([]int, len(p.tasks))
 	for i, t := range p.tasks { // in topological order
@@ -245,7 +247,7 @@ func (p *plan) stage(c *covering) bool {
 	return true
 }
 
-// replace puts a capability in the place of the tasks it covers.
+// replace replaces the covered tasks by the capability.
 func (p *plan) replace(c *covering) {
 	at := make([]int, len(p.tasks))
 	var tasks []task
@@ -275,8 +277,8 @@ func (p *plan) replace(c *covering) {
 	p.others = slices.DeleteFunc(p.others, func(o candidate) bool { return o.node == c.node })
 }
 
-// merged is the task of a capability that does the covered tasks: the best score of theirs, and a target if one of them
-// is. A capability that was chosen by itself keeps its own task.
+// merged returns the task of a capability that replaces the covered tasks. It has their best score and is a target if
+// one of them is. A capability that is in the plan already keeps its own task.
 func (p *plan) merged(c *covering) task {
 	made := task{node: c.node, slot: SlotPrerequisite, formula: FormulaCovers}
 	var named []string

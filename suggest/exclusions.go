@@ -7,24 +7,25 @@ import (
 )
 
 // Exclusions are ids that are not suggested at the moment, whatever the history contains: their contract is not
-// approved, or they cannot be called. They are no part of a model, which is a function of the log alone: they come with
-// each request and are part of the question. Exclusions are immutable; nil excludes nothing.
+// approved, they cannot be called, or a rule bans them. They are not part of a model, which is a function of the log
+// alone, but of each request. Exclusions are immutable; nil excludes nothing.
 type Exclusions struct {
 	by  map[string]Exclusion
 	ids []string // sorted
 
-	set      *ToolSet // everything outside is excluded too; nil: nothing more
-	callable bool     // what a run cannot call is excluded too
-	model    *Model   // says what capabilities use and what can be called; nil without a set and callable
+	set      *ToolSet // ids outside the set are excluded too; nil: no further ids
+	callable bool     // ids that a run cannot call are excluded too
+	model    *Model   // for the tools of capabilities and the callable ids; nil without set and callable
 }
 
-// An Exclusion is the reason why an id is excluded: AbsentQuarantined, AbsentUnavailable or AbsentBanned, with a message.
+// An Exclusion is the reason why an id is excluded: AbsentQuarantined, AbsentUnavailable or AbsentBanned, with a
+// message.
 type Exclusion struct {
 	Absent string
 	Detail string
 }
 
-// NewExclusions returns the exclusions of these ids; nil for none.
+// NewExclusions returns the exclusions of the given ids, nil if there are none.
 func NewExclusions(by map[string]Exclusion) *Exclusions {
 	if len(by) == 0 {
 		return nil
@@ -32,7 +33,7 @@ func NewExclusions(by map[string]Exclusion) *Exclusions {
 	return &Exclusions{by: maps.Clone(by), ids: slices.Sorted(maps.Keys(by))}
 }
 
-// MarshalJSON writes the ids: other ids make it another question.
+// MarshalJSON writes the ids and the patterns of the tool set, so that they are part of the suggestion id.
 func (w *Exclusions) MarshalJSON() ([]byte, error) {
 	if w.set != nil {
 		return json.Marshal(map[string][]string{"ids": w.ids, "set": w.set.Patterns})
@@ -51,11 +52,11 @@ func (w *Exclusions) And(more map[string]Exclusion) *Exclusions {
 	}
 	maps.Copy(all, w.by)
 	both := NewExclusions(all)
-	both.set, both.model = w.set, w.model // what is outside of a tool set stays outside
+	both.set, both.model = w.set, w.model // ids outside the tool set stay excluded
 	return both
 }
 
-// Waiting counts the ids that wait for approval; 0 for whoever may not know of all.
+// Waiting counts the ids that wait for approval. It is 0 with a tool set, whose agent may not learn about all ids.
 func (w *Exclusions) Waiting() (n int) {
 	if w == nil || w.set != nil {
 		return 0
@@ -68,7 +69,7 @@ func (w *Exclusions) Waiting() (n int) {
 	return n
 }
 
-// Of returns the reason why an id is excluded, if it is.
+// Of returns the reason why an id is excluded, and whether it is.
 func (w *Exclusions) Of(id string) (Exclusion, bool) {
 	if w == nil {
 		return Exclusion{}, false
@@ -83,7 +84,8 @@ func (w *Exclusions) Of(id string) (Exclusion, bool) {
 	return h, ok
 }
 
-// callable returns the exclusions with the tools of hosts and those that no catalog describes, for one question.
+// callable returns, for one request, the exclusions extended by the tools of hosts and the ids that no catalog
+// describes.
 func (m *Model) callable(w *Exclusions) *Exclusions {
 	only := Exclusions{callable: true, model: m}
 	if w != nil {

@@ -9,7 +9,7 @@ import (
 	"waymark/suggest/history"
 )
 
-// Explain says why an id is, or is not, suggested in a situation: every term, every filter, and its
+// Explain returns why an id is, or is not, suggested in a situation: every term, every filter, and its
 // rank among all candidates.
 func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	limit, err := limitOf("limit", r.Limit, 5, MaxLimit)
@@ -101,8 +101,8 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	return a, nil
 }
 
-// explainUnknown fills in why an id that is in no current catalog and no episode is absent. n is its node if ok: the
-// catalog had it once.
+// explainUnknown fills in the reason why an id that cannot be suggested is absent. If ok, the id has node n, because an
+// earlier catalog had it.
 func (m *Model) explainUnknown(n int32, ok bool, held Exclusion, isHeld bool, a *ExplainAnswer) {
 	if ok {
 		a.ID = m.IDs[n]
@@ -118,9 +118,9 @@ func (m *Model) explainUnknown(n int32, ok bool, held Exclusion, isHeld bool, a 
 	a.Filters = append(a.Filters, Filter{"known", false, a.Reason})
 }
 
-// explainScore fills in every formula that applies to a node, with its terms, and the one that counts: the better of
-// the node's own score and, for a capability that covers tools of the list, the score of the best of them. It returns
-// that candidate; false if the node has no score in this situation.
+// explainScore fills in every formula that applies to a node, with its terms, and the score of the node: the better of
+// its own score and, for a capability that covers tools of the list, the score of the best of them. It returns the
+// candidate with that score, or false if the node has no score in this situation.
 func (q *query) explainScore(n int32, a *ExplainAnswer) (c candidate, scored bool) {
 	for _, f := range append(q.formulas(n), capabilityOnly(q.Kind(n))...) {
 		s := sum{keep: true}
@@ -145,7 +145,7 @@ func (q *query) explainScore(n int32, a *ExplainAnswer) (c candidate, scored boo
 	return c, scored
 }
 
-// explainRank fills in the rank of a candidate among all that pass the filters, and whether the cut keeps it.
+// explainRank fills in the rank of a candidate among all that pass the filters, and whether it is within the limit.
 func (q *query) explainRank(c candidate, dealt bool, limit int, a *ExplainAnswer) {
 	ahead, of := 0, 0
 	q.candidates(func(o candidate) {
@@ -158,7 +158,7 @@ func (q *query) explainRank(c candidate, dealt bool, limit int, a *ExplainAnswer
 	})
 	a.Rank, a.Of, a.Suggested = ahead+1, of, dealt && ahead < limit
 	if !dealt {
-		a.Rank = of // behind the hubs that were dealt out
+		a.Rank = of // behind the selected hubs
 	}
 	a.Filters = append(a.Filters, Filter{"cut", a.Suggested, fmt.Sprintf("rank %d of %d, the %d best are shown", a.Rank, of, limit)})
 	if !a.Suggested {
@@ -166,7 +166,7 @@ func (q *query) explainRank(c candidate, dealt bool, limit int, a *ExplainAnswer
 	}
 }
 
-// failureDetail says what an exclusion rests on, in numbers from which it can be computed again.
+// failureDetail describes the failure filter with the numbers from which its result can be recomputed.
 func failureDetail(r episodic.Rate) string {
 	failed, known, bound := r.FailureBound()
 	return fmt.Sprintf("%d of %d known outcomes failed, from %s, in %d of which it mostly failed; weighted by age (half-life 30 days before the newest outcome of the workspace) %.4f of %.4f; "+
@@ -174,7 +174,7 @@ func failureDetail(r episodic.Rate) string {
 		r.Failures, r.N, catalog.Plural(r.Sources, "source"), min(r.Failing, r.Sources), failed, known, episodic.MinKnown, bound)
 }
 
-// allowDetail repeats the patterns of the request, the only reason for which this filter can fail.
+// allowDetail repeats the patterns of the request, the only inputs of this filter.
 func allowDetail(allow []string) string {
 	if len(allow) == 0 {
 		return "everything is allowed"
@@ -182,7 +182,7 @@ func allowDetail(allow []string) string {
 	return fmt.Sprintf("patterns %q", allow)
 }
 
-// capabilityOnly adds the formula that is shown for comparison; it has inputs only for capabilities.
+// capabilityOnly returns the formula that is shown for comparison, which is defined for capabilities only.
 func capabilityOnly(k catalog.Kind) []string {
 	if k == catalog.KindCapability {
 		return []string{FormulaCapability}
@@ -190,7 +190,7 @@ func capabilityOnly(k catalog.Kind) []string {
 	return nil
 }
 
-// applyAny is apply, and sum.capabilityScore besides, which ranks nothing and is shown for comparison.
+// applyAny extends apply by capabilityScore, which is shown for comparison and never ranks.
 func (q *query) applyAny(formula string, n int32, s *sum) float64 {
 	if formula != FormulaCapability {
 		if formula == FormulaTool && q.last == episodic.NoTool {
@@ -206,8 +206,8 @@ func (q *query) applyAny(formula string, n int32, s *sum) float64 {
 // hyper is the PageRank of a node in the incidence of tools and capabilities.
 func (m *Model) hyper(n int32) float64 { return history.Of(m.measures.hyperRank, n, 0) }
 
-// hyperNeighbours lists what is one step away in the hypergraph: the capabilities that share a tool
-// with a capability, the tools that share a capability with a tool.
+// hyperNeighbours lists the ids one step away in the hypergraph: for a capability, the capabilities that
+// share a tool with it; for a tool, the tools that share a capability with it.
 func (m *Model) hyperNeighbours(n int32) []string {
 	ids := []string{}
 	add := func(v int32, _ int) {

@@ -11,7 +11,7 @@ import (
 	"waymark/internal/numeric"
 )
 
-// Export returns the graph: all of it, or what lies within depth transitions of one id.
+// Export returns the whole graph if around is empty, else the part within depth steps of that id.
 func (m *Model) Export(around string, depth int) (Export, error) {
 	in := make([]bool, len(m.IDs))
 	if around == "" {
@@ -64,8 +64,8 @@ func (m *Model) Export(around string, depth int) (Export, error) {
 	return e, nil
 }
 
-// spread marks what is within depth steps of n, along transitions in either direction and along the
-// incidence.
+// spread marks the nodes within depth steps of n, along transitions in either direction and along the
+// incidence of tools and capabilities.
 func (m *Model) spread(n int32, depth int, in []bool) {
 	in[n] = true
 	layer := []int32{n}
@@ -85,8 +85,8 @@ func (m *Model) spread(n int32, depth int, in []bool) {
 	}
 }
 
-// sortedNodes lists the marked nodes by id: node numbers depend on the order of arrival, which an export must
-// not show.
+// sortedNodes lists the marked nodes in order of id. Node numbers depend on the order of arrival, on which an
+// export must not depend.
 func (m *Model) sortedNodes(in []bool) []int32 {
 	var nodes []int32
 	for i, ok := range in {
@@ -98,7 +98,7 @@ func (m *Model) sortedNodes(in []bool) []int32 {
 	return nodes
 }
 
-// DiffReport says what changed between two models.
+// DiffReport lists the differences between two models.
 type DiffReport struct {
 	From         string          `json:"from"`
 	To           string          `json:"to"`
@@ -112,7 +112,7 @@ type DiffReport struct {
 	Answers      []AnswerChanged `json:"answers_changed"`
 }
 
-// DiffExports compares two exported graphs: their node numbers differ, their ids do not.
+// DiffExports compares two exported graphs by id, because node numbers may differ between them.
 func DiffExports(a, b Export) DiffReport {
 	id := func(n ExportNode) string { return n.ID }
 	ends := func(e ExportEdge) [2]string { return [2]string{e.From, e.To} }
@@ -146,7 +146,7 @@ func byKey[K comparable, V any](list []V, key func(V) K) map[K]V {
 	return by
 }
 
-// missing lists what the other graph does not have.
+// missing lists the elements whose key the other graph does not have.
 func missing[K comparable, V any](list []V, key func(V) K, other map[K]V) []V {
 	absent := []V{}
 	for _, v := range list {
@@ -157,8 +157,8 @@ func missing[K comparable, V any](list []V, key func(V) K, other map[K]V) []V {
 	return absent
 }
 
-// regrouped lists the ids present in both whose group holds other ids than before, of those present in both. Labels are
-// only names: a group is the same where all of its members, and no others, have the other label.
+// regrouped lists the ids present in both exports whose group has changed, counting only ids present in both. Labels
+// are only names: a group is unchanged if all of its members, and no other ids, share one label in the other export.
 func regrouped(old, now map[string]ExportNode, label func(ExportNode) int32) []string {
 	was, is, both, changed := map[int32]int{}, map[int32]int{}, map[[2]int32]int{}, []string{}
 	for id, n := range now {

@@ -7,15 +7,16 @@ import (
 	"waymark/suggest/learn/rank"
 )
 
-// fittedModels holds the models that are expensive to fit, and stored in snapshots. Everything else that is learned
-// follows from them and the counts.
+// fittedModels holds the models that are expensive to fit and therefore stored in snapshots. Everything else that is
+// learned is derived from them and the counts.
 type fittedModels struct {
 	rank *rank.Fitted
 
-	provisional bool // not fitted: the reference ranks; see MeasureOptions
+	provisional bool // not fitted yet: the reference ranks; see MeasureOptions
 }
 
-// fit learns what comes next, and what intents need. It returns nil soon after halt says true.
+// fit fits the models that rank the next step and the tools that an intent needs. It returns nil soon after halt
+// returns true.
 func (l *trainingData) fit(halt func() bool, progress func(done float64)) *fittedModels {
 	if l.ranker = rank.Fit(l.texts, l.tasks, rank.Options{Stop: halt, Progress: progress}); l.ranker == nil {
 		return nil
@@ -23,18 +24,18 @@ func (l *trainingData) fit(halt func() bool, progress func(done float64)) *fitte
 	return &fittedModels{rank: l.ranker.Fitted}
 }
 
-// assume lets the reference rank, uncalibrated.
+// assume returns models that are not fitted: the reference ranks, uncalibrated.
 func assume() *fittedModels { return &fittedModels{provisional: true, rank: rank.Prior()} }
 
-// keptModels are fitted models as a snapshot holds them, read when something first needs them: a question of profile
-// seed never does, and they are most of a snapshot.
+// keptModels are the encoded fitted models of a snapshot. They are decoded on first use, because they are most of a
+// snapshot and requests of profile seed never need them.
 type keptModels struct {
 	once   sync.Once
 	data   []byte
 	models *fittedModels
 }
 
-// get is nil where the data are damaged: the models are fitted again.
+// get decodes the models. It returns nil if the data are damaged, so that the models are fitted again.
 func (k *keptModels) get() *fittedModels {
 	if k == nil {
 		return nil

@@ -11,36 +11,39 @@ import (
 	"waymark/suggest/semantic"
 )
 
-// A request is foreign where nothing in the catalog or the history serves it. With the informative words w of the
-// request (no stop words, no words that any request may have, no numbers, no names but those of the catalog), each of
-// weight idf(w),
+// A request is foreign if nothing in the catalog or the history serves it. The features are computed from the
+// informative words w of the request (without stop words, words common to any request, numbers, and names that the
+// catalog does not have), each weighted by idf(w):
 //
-//	world      mean of what the texts of public tools know: 1 for a word of the word vectors, else 0
-//	together   share of words that one tool or past request has beside another word of the request, if that has another
+//	world      share of the words that have a word vector, so that texts of public tools use them
+//	together   share of the words that occur in one tool text or past request with another word of the request;
+//	           a single word must only occur in one
 //	near       mean nearness by word vectors of the eight tools that match best
-//	size       log2(tools / 128): among more, the nearest by chance are nearer
+//	size       log2(tools / 128): with more tools, the nearest by chance are nearer
 //
 //	served = 1/(1 + e^-(bias + Σ weight·feature))
 //
-// A text of 128 that matches to 0.36 serves; among more, the best match by chance is better. A request as like a past one as
-// recentCopy is served with that likeness at least. One of numbers, stop words and words that any request may have is served
-// where it has a name, or where it was asked before.
+// Among 128 texts, a text that matches with at least 0.36 serves the request; among more, this bound is higher, because
+// the best match by chance is better. If a past request has a similarity of at least recentCopy, served is at least
+// that similarity. A request without informative words is served if it has a name, or if the same words were asked
+// before.
 //
-// The weights come from a logistic regression over requests, the same requests reworded and single needs of ten catalogs, from 30
-// tools to 17,000, without their histories, and over the wishes in lab/firstcontact/testdata and in learn/rank/foreign.go. Each
-// catalog, class and kind of request weighs alike. The regression was run by hand; lab/firstcontact measures it.
+// The weights come from a logistic regression over requests, rewordings of the same requests and single needs of ten
+// catalogs of 30 to 17,000 tools, without their histories, and over the wishes in lab/firstcontact/testdata and in
+// learn/rank/foreign.go. Each catalog, class and kind of request has the same weight. The regression was run manually;
+// lab/firstcontact measures it.
 var servedWeights = struct{ bias, world, together, near, size float64 }{-5.15, 2.63, 5.23, 12.5, -.434}
 
 const (
 	foreignBelow = 0.3  // a request is called foreign below this probability of being served
-	bestTexts    = 8    // of which the mean is taken
-	certain      = 0.36 // match of a text that serves, of 128
-	perDoubling  = 0.04 // more for each doubling of their number
-	leastTools   = 16   // of which size is counted
-	verbatim     = 0.99 // likeness of a past request with the same words
+	bestTexts    = 8    // best-matching texts whose mean nearness is the feature near
+	certain      = 0.36 // match of a text, among 128, from which the request is served
+	perDoubling  = 0.04 // increase of certain for each doubling of the number of texts
+	leastTools   = 16   // lower bound of the number of tools in size
+	verbatim     = 0.99 // similarity from which a past request counts as having the same words
 )
 
-// served is the probability that the intent can be served.
+// served returns the probability that a tool can serve the intent.
 func (q *query) served() float64 {
 	words := q.informative()
 	enough := recentCopy
@@ -54,7 +57,7 @@ func (q *query) served() float64 {
 	return served
 }
 
-// servedBy is the probability by the informative words alone.
+// servedBy returns the probability from the informative words alone, without similar past requests.
 func (q *query) servedBy(words []string) float64 {
 	if len(words) == 0 {
 		if len(semantic.ProperNames(q.wording.intent)) > 0 {
@@ -98,7 +101,7 @@ func (q *query) servedBy(words []string) float64 {
 	return 1 / (1 + numeric.Exp(-z))
 }
 
-// nearness is how well the best text matches, and how near those that match best are by word vectors.
+// nearness returns the match of the best text, and the nearness by word vectors of each of the best-matching texts.
 func (q *query) nearness(x *semantic.Matching) (best float64, near []float64) {
 	q.hits = x.Top(q.hits[:0], bestTexts, 1)
 	for _, h := range q.hits {
@@ -107,7 +110,7 @@ func (q *query) nearness(x *semantic.Matching) (best float64, near []float64) {
 	return best, near
 }
 
-// informative are the terms of the intent that say what it is about, each once.
+// informative returns the distinct terms of the intent that carry information about its subject.
 func (q *query) informative() []string {
 	names, matcher := semantic.ProperNames(q.wording.intent), q.measures.texts.texts().Matcher()
 	var terms []string
@@ -123,7 +126,7 @@ func (q *query) informative() []string {
 	return terms
 }
 
-// markOwn marks the terms that a node's own text has.
+// markOwn sets has[i] if the own text of a node has terms[i].
 func (m *Model) markOwn(n int32, terms []string, has []bool) {
 	d := m.Document(m.IDs[n])
 	for _, text := range [...]string{d.Name, d.Text, d.Properties} {

@@ -15,8 +15,8 @@ import (
 	"waymark/suggest/learn/rank"
 )
 
-// A FormulaStep is one quantity of a score: its formula, and the same formula with the numbers of a situation, which are
-// absent where the quantity is not computed from others.
+// A FormulaStep is one quantity of a score: its formula, and the same formula with the numbers of a situation. Numbers
+// is empty if the quantity is not computed from others.
 type FormulaStep struct {
 	Name    string  `json:"name"`
 	Formula string  `json:"formula,omitempty"`
@@ -25,8 +25,8 @@ type FormulaStep struct {
 	Note    string  `json:"note,omitempty"`
 }
 
-// Formula says how profile seed computes the score of an id in a situation. Each step uses values of those before it; the
-// last is the score. There are no steps for an id that is in no catalog and no episode.
+// Formula returns the steps by which profile seed computes the score of an id in a situation. Each step uses values of
+// earlier steps; the last one is the score. There are no steps for an id that is in no catalog and no episode.
 func (m *Model) Formula(r ExplainRequest) ([]FormulaStep, error) {
 	q, err := m.newQuery(r.Context, r.Intent, r.Allow)
 	if err != nil {
@@ -55,34 +55,34 @@ func (m *Model) Formula(r ExplainRequest) ([]FormulaStep, error) {
 	return d.steps, nil
 }
 
-// shownNeighbours is how many shared neighbours have a step of their own.
+// shownNeighbours is the number of shared neighbours that get a step of their own.
 const shownNeighbours = 5
 
 // derivation collects the steps for node n.
 type derivation struct {
 	*query
 	n      int32
-	past   string            // what outcomes add, as a part of formulas
-	values map[string]string // by the name in formulas
+	past   string            // the part of formulas that adds the effect of outcomes
+	values map[string]string // numbers by their name in formulas
 	steps  []FormulaStep
 }
 
 var formulaName = regexp.MustCompile(`[A-Za-z_]+[0-9]*`)
 
-// add adds a step. Its numbers are its formula with values for names.
+// add appends a step. Its numbers are its formula with each name replaced by its value.
 func (d *derivation) add(name, formula string, value float64, note string, args ...any) {
 	s := FormulaStep{Name: name, Formula: formula, Value: value, Note: fmt.Sprintf(note, args...)}
 	s.Numbers = formulaName.ReplaceAllStringFunc(formula, func(name string) string { return cmp.Or(d.values[name], name) })
-	if s.Numbers == formula || d.values[formula] != "" { // in words, or a name alone
+	if s.Numbers == formula || d.values[formula] != "" { // without names that have values, or a single name
 		s.Numbers = ""
 	}
 	d.steps, d.values[name] = append(d.steps, s), num(value)
 }
 
-// num is a number of four significant digits, as formulas have it.
+// num formats a number for formulas, with four significant digits.
 func num(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
 
-// group is the group with a number, by its first member.
+// group describes a group by its first member.
 func (d *derivation) group(kind string, first []int32, group int32) string {
 	if v := groupName(first, group); v >= 0 {
 		return "the " + kind + " of " + d.IDs[v]
@@ -90,7 +90,7 @@ func (d *derivation) group(kind string, first []int32, group int32) string {
 	return "no " + kind
 }
 
-// structure is what the graph says.
+// structure adds the steps for the measures of the graph.
 func (d *derivation) structure() {
 	d.values["edges"], d.values["n"] = strconv.Itoa(d.Graph.Size()), strconv.Itoa(d.Graph.Active())
 	d.add("density", "edges / (n·(n - 1))", d.info.Density, "n: nodes with an edge")
@@ -117,7 +117,7 @@ func (d *derivation) structure() {
 	}
 }
 
-// choose is one of two texts.
+// choose returns a if first, else b.
 func choose(first bool, a, b string) string {
 	if first {
 		return a
@@ -125,7 +125,7 @@ func choose(first bool, a, b string) string {
 	return b
 }
 
-// neighbours are those that are shared with the last step.
+// neighbours adds the steps for the neighbours shared with the last step, and their sum, the Adamic-Adar index.
 func (d *derivation) neighbours(aa float64) {
 	shared := d.Graph.Shared(d.last, d.n)
 	slices.SortFunc(shared, func(a, b graph.Scored) int {
@@ -151,7 +151,7 @@ func (d *derivation) neighbours(aa float64) {
 	d.add("adamic_adar", "min(AA/2, 1)", min(aa/2, 1), "")
 }
 
-// outcomes are those known after the last step.
+// outcomes adds the steps for the known outcomes after the last step.
 func (d *derivation) outcomes() {
 	r := d.after(d.n)
 	if r.Known() == 0 {
@@ -166,7 +166,8 @@ func (d *derivation) outcomes() {
 	d.past = " + boost - penalty"
 }
 
-// text is how well the intent matches, and with a context how near the graph is to any of its steps.
+// text adds the steps for the text match of the intent and, for a tool, for its nearness in the graph to the last steps
+// of the context and the hybrid score.
 func (d *derivation) text() {
 	semantic := d.nodes.semantic[d.n]
 	d.add("semantic", "text match of the intent", semantic, "")
@@ -175,7 +176,7 @@ func (d *derivation) text() {
 	}
 	near, context := d.signals(d.n).Graph, len(d.context) > 0
 	adjacent, alike := false, 2*near
-	if near == 1 { // of an edge or of a similarity that was capped
+	if near == 1 { // either there is an edge, or the similarity was capped
 		alike = 0
 		for _, u := range d.around.Steps {
 			_, loop := d.Graph.Loop(u)
@@ -189,7 +190,7 @@ func (d *derivation) text() {
 	d.add("hybrid_score", choose(context, "alpha·semantic + (1 - alpha)·graph", "semantic"), float64(d.around.Alpha()*semantic)+float64((1-d.around.Alpha())*near), "")
 }
 
-// scores are the formulas that apply, and the largest of them.
+// scores adds the steps for the formulas that apply, and for the score, the largest of them.
 func (d *derivation) scores() {
 	var names []string
 	for _, f := range d.formulas(d.n) {
@@ -219,7 +220,7 @@ func (d *derivation) scores() {
 	d.add("score", choose(len(names) > 1, "max("+all+")", all), c.score, "")
 }
 
-// toolFormula is the tool score with its weights.
+// toolFormula is the formula of the tool score with its weights as numbers.
 var toolFormula = func() string {
 	terms, _ := rank.Signals{AA: 1}.ToolScore()
 	var parts []string
@@ -229,7 +230,7 @@ var toolFormula = func() string {
 	return strings.Join(parts, " + ")
 }()
 
-// capped adds an additive score, and its sum as a step of its own where its cap or floor acts.
+// capped adds the step of an additive score, and a step for its sum if the cap or the floor applies.
 func (d *derivation) capped(name, formula, text string) {
 	s := sum{keep: true}
 	score := d.apply(formula, d.n, &s)
@@ -245,7 +246,7 @@ func (d *derivation) capped(name, formula, text string) {
 	d.add(name, text, score, "")
 }
 
-// mixedScore adds the factors of the score of a capability.
+// mixedScore adds the steps for the score of a capability and its factors.
 func (d *derivation) mixedScore() {
 	relevance, _, _ := d.mixing(d.n)
 	both, size := d.overlap(d.n)

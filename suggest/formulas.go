@@ -6,10 +6,11 @@ import (
 	"waymark/episodic"
 )
 
-// What the reference has beside the scores of tools, which stand in learn/rank/reference.go, one function a row. Graph measures
-// (density, alpha, Adamic-Adar, hops) stand in package graph, the episodic rule in package episodic.
+// The formulas of the scoring reference, one function per row, except the scores of tools, which are in
+// learn/rank/reference.go. Graph measures (density, alpha, Adamic-Adar, hops) are in package graph, and the episodic
+// rule is in package episodic.
 
-// Cap is the most any confidence may be: nothing is certain.
+// Cap is the maximum of any confidence, because nothing is certain.
 const Cap = 0.95
 
 // LowConfidence is the confidence below which an answer carries a warning.
@@ -18,9 +19,9 @@ const LowConfidence = 0.50
 // Weights of capabilityScore (reference 3.0, its placeholder).
 const wOverlap, wSuccess, wHypergraph, wSemantic = 0.40, 0.35, 0.15, 0.10
 
-// ConfidenceWeights returns how much the hybrid score, PageRank and path strength count in the
-// confidence of a DAG: a sparse graph trusts the text, a dense one its structure. The intervals are
-// half-open: density .01 is growing, .10 is mature.
+// ConfidenceWeights returns the weights of the hybrid score, PageRank and path strength in the confidence
+// of a DAG. In a sparse graph the text counts most, in a dense one the structure counts more. The intervals
+// are half-open: density .01 is growing, .10 is mature.
 func ConfidenceWeights(density float64) (hybrid, pageRank, path float64) {
 	switch {
 	case density < 0.01:
@@ -31,7 +32,7 @@ func ConfidenceWeights(density float64) (hybrid, pageRank, path float64) {
 	return 0.55, 0.30, 0.15
 }
 
-// dagConfidence adds the confidence of a DAG and returns it, capped.
+// dagConfidence adds the terms of the confidence of a DAG and returns their capped sum.
 func (s *sum) dagConfidence(density, hybrid, pageRank, path float64) float64 {
 	h, r, p := ConfidenceWeights(density)
 	s.add("hybrid", hybrid, h)
@@ -40,8 +41,8 @@ func (s *sum) dagConfidence(density, hybrid, pageRank, path float64) float64 {
 	return s.close()
 }
 
-// capabilityScore adds the reference's additive placeholder for capabilities. Capabilities are ranked by MixedScore;
-// explain shows this one beside it.
+// capabilityScore adds the terms of the reference's additive placeholder for capabilities. Capabilities are ranked by
+// MixedScore; Explain also shows this score for comparison.
 func (s *sum) capabilityScore(overlap, successRate, hypergraphPageRank, semantic float64) {
 	s.add("overlap", overlap, wOverlap)
 	s.add("success_rate", successRate, wSuccess)
@@ -58,9 +59,9 @@ func MixedScore(relevance, structuralBoost, reliability float64) float64 {
 // Comparable maps x ≥ 0 to x/(1+x) as x·(1/(1+x)), so that the factors reproduce it exactly.
 func Comparable(x float64) float64 { return x * (1 / (1 + x)) }
 
-// StructuralBoost is what the spectral clusters say of a capability (reference 4.2): .5 + .5·share
-// when the last step is in its cluster, .25·share when not. Share is the part of the context that
-// is in the cluster.
+// StructuralBoost is the boost of a capability by its spectral cluster (reference 4.2): .5 + .5·share
+// if the last step is in the cluster, else .25·share. Share is the part of the context that is in the
+// cluster.
 func StructuralBoost(lastInCluster bool, share float64) float64 {
 	if lastInCluster {
 		return 0.5 + float64(0.5*share)
@@ -68,8 +69,8 @@ func StructuralBoost(lastInCluster bool, share float64) float64 {
 	return float64(0.25 * share)
 }
 
-// Reliability is the factor for a track record (reference 4.2): below one half .1, above nine tenths
-// 1.2, else 1. Fewer than 5 known outcomes say nothing yet.
+// Reliability is the factor for a success rate (reference 4.2): .1 below one half, 1.2 above nine tenths,
+// else 1. It is 1 with fewer than 5 known outcomes, which are too few to judge.
 func Reliability(successRate float64, known int) float64 {
 	switch {
 	case known < episodic.MinKnown:
@@ -98,8 +99,8 @@ func Containment(both, b int) float64 {
 	return float64(both) / float64(b)
 }
 
-// StopProbability is the share of the times a task ended with this step, drawn towards the overall
-// share by one observation.
+// StopProbability is the share of the occurrences of a step that ended a task, shrunk towards the overall
+// share with the weight of one observation.
 func StopProbability(ends, steps, episodes, allSteps uint64) float64 {
 	if allSteps == 0 {
 		return 0
@@ -108,7 +109,7 @@ func StopProbability(ends, steps, episodes, allSteps uint64) float64 {
 	return (float64(ends) + overall) / (float64(steps) + 1)
 }
 
-// finite is x, or 0 where x is no number. Scores meet only finite input; this is the last gate.
+// finite returns x, or 0 if x is NaN or infinite. Scores get only finite input; this is a last check.
 func finite(x float64) float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return 0
@@ -116,17 +117,17 @@ func finite(x float64) float64 {
 	return x
 }
 
-// mostTerms is the number of terms of the longest score, with episodic, cap or floor, and exact match.
+// mostTerms is the capacity for the terms of the longest score, including episodic, cap or floor, and exact match.
 const mostTerms = 8
 
-// sum builds an additive score term by term; it keeps the terms only if asked to.
+// sum builds an additive score term by term. It keeps the terms only if keep is true.
 type sum struct {
 	keep  bool
 	terms []Term
 	total float64
 }
 
-// term keeps a term without adding it, for formulas that are products of factors.
+// term records a term without adding it to the total, for formulas that are products.
 func (s *sum) term(name string, value, weight, contribution float64) {
 	if s.keep {
 		if s.terms == nil {
@@ -136,8 +137,8 @@ func (s *sum) term(name string, value, weight, contribution float64) {
 	}
 }
 
-// add adds value · weight. The product is rounded by itself, so that no compiler fuses it with the addition
-// and the scores are the same bits on every platform.
+// add adds value · weight. The product is rounded separately, so that no compiler fuses it with the addition
+// and scores are bit-identical on all platforms.
 func (s *sum) add(name string, value, weight float64) {
 	value, weight = finite(value), finite(weight)
 	c := float64(value * weight)

@@ -17,8 +17,8 @@ type Part struct {
 	Hash string `json:"hash"`
 }
 
-// Parts hashes every part of the model bit by bit: two models with equal parts give equal answers.
-// When a model was built, and under which version, is not content.
+// Parts hashes the exact bits of every part of the model: two models with equal parts give equal answers.
+// The build time and the version of a model are not part of its content.
 func (m *Model) Parts() []Part {
 	parts := []struct {
 		name  string
@@ -86,13 +86,13 @@ func (m *Model) Parts() []Part {
 		h := sha256.New()
 		w := &codec.Writer{To: h}
 		p.write(w)
-		_ = w.Flush() // a hash takes everything
+		_ = w.Flush() // writing to a hash does not fail
 		out[i] = Part{p.name, hex.EncodeToString(h.Sum(nil))}
 	}
 	return out
 }
 
-// Hash names the content of the model.
+// Hash identifies the content of the model.
 func (m *Model) Hash() string {
 	h := sha256.New()
 	for _, p := range m.Parts() {
@@ -101,7 +101,7 @@ func (m *Model) Hash() string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// asJSON writes a value without a map, whose encoding has one order only.
+// asJSON writes a value as JSON. Values contain no maps, so that their encoding is deterministic.
 func asJSON(w *codec.Writer, v any) {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"waymark/suggest/history"
 )
 
-// group makes of labels what questions need: the members of each community that matter, the name of
-// each group, the hubs. A group goes by the number of its first member: a node keeps its number for
-// ever, so the name stays from build to build while that member does.
+// group derives the data that queries need from the labels: the leading members of each community, the
+// name of each group, and the hubs. A group is named by the node number of its first member. Nodes keep
+// their numbers, so the name is stable between builds while the group has that member.
 func (m *Measures) group(c *history.Counts) {
 	first := func(groups [][]int32) (names []int32) {
 		for _, g := range groups {
@@ -24,9 +24,9 @@ func (m *Measures) group(c *history.Counts) {
 	m.findHubs(c)
 }
 
-// findHubs puts the nodes of each cluster in order of importance. Where there are fewer than two clusters the
-// communities of the transition graph stand in, and also where clusters of recurring tool sets hold fewer than
-// half of the important nodes.
+// findHubs sorts the nodes of each cluster by importance. It uses the communities of the transition graph instead
+// if there are fewer than two clusters, or if clusters of recurring tool sets contain fewer than half of the nodes
+// with a PageRank above 0.
 func (m *Measures) findHubs(c *history.Counts) {
 	byRank := func(a, b int32) int { return cmpFloatID(m.rank[b], m.rank[a], c.IDs[a], c.IDs[b]) }
 	unimportant := func(n int32) bool { return m.rank[n] == 0 }
@@ -56,10 +56,10 @@ func (m *Measures) findHubs(c *history.Counts) {
 	slices.SortFunc(m.groups.apart, byRank)
 }
 
-// related is how many nodes of a group a query looks at, the most important.
+// related is the number of nodes of a group that a query reads, the most important ones.
 const related = 256
 
-// leading keeps of each group the most important nodes, no more than a query looks at.
+// leading reduces each group to its most important nodes, at most as many as a query reads.
 func leading(groups [][]int32, rank []float64) [][]int32 {
 	for i, g := range groups {
 		if len(g) > related {
@@ -70,8 +70,8 @@ func leading(groups [][]int32, rank []float64) [][]int32 {
 	return groups
 }
 
-// hubs makes the most important tools of each major cluster candidates: one of each in turn, until
-// there are limit of them, then the others.
+// hubs makes up to limit hubs candidates. It takes the most important nodes of the groups with several nodes in
+// turn, one of each group, and then the other nodes by importance.
 func (q *query) hubs(limit int) {
 	byRank := func(a, b int32) int { return cmpFloatID(q.rank(b), q.rank(a), q.IDs[a], q.IDs[b]) }
 	var major [][]int32
@@ -101,7 +101,7 @@ func (q *query) hubs(limit int) {
 	}
 }
 
-// passing returns the first nodes that pass, at most so many.
+// passing returns the first nodes that pass the filters, at most as many as given.
 func (q *query) passing(nodes []int32, most int) (first []int32) {
 	for _, n := range nodes {
 		if len(first) == most {
@@ -114,7 +114,7 @@ func (q *query) passing(nodes []int32, most int) (first []int32) {
 	return first
 }
 
-// cmpFloatID orders by a number and, where that is equal, by id: a total order.
+// cmpFloatID compares by number and then by id, which gives a total order.
 func cmpFloatID(a, b float64, idA, idB string) int {
 	return cmp.Or(cmp.Compare(a, b), strings.Compare(idA, idB))
 }

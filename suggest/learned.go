@@ -8,26 +8,26 @@ import (
 	"waymark/suggest/learn/rank"
 )
 
-// What is learned from, and from how much on.
+// The part of the history that is learned from.
 const (
-	newestSteps = 50_000 // that are learned from; older ones are left out
+	newestSteps = 50_000 // the newest steps, which are learned from; older ones are left out
 )
 
-// ShortSteps is up to how many steps a build always learns. Tests lower it.
+// ShortSteps is the number of steps up to which a history is short, so that every build learns. Tests lower it.
 var ShortSteps = 5_000
 
-// learned is what a history teaches: with package rank. Tools and capabilities have numbers of their own, in order of id.
+// learned holds the models that package rank learned from a history. It numbers tools and capabilities in order of id.
 type learned struct {
 	tool  []int32 // by node, its number, -1 = none
 	node  []int32 // by number
-	older bool    // the history is longer than what is learned from
+	older bool    // the history has older steps that were not learned from
 	fittedModels
 	ranker *rank.Model
 }
 
-// learning is what can be learned of counts: in the build if that was asked for, else when the first
-// question does, for it takes longer than all other measures together. It is a function of the counts
-// alone, so it does not matter when it is worked out.
+// learning computes, once, the models learned from counts: in the build if that is requested, else for the
+// first request that needs them, because it takes longer than all other measures together. The result is a
+// function of the counts alone, so the time of the computation does not matter.
 type learning struct {
 	steps int // of all tasks
 
@@ -36,12 +36,12 @@ type learning struct {
 	provisional bool // see MeasureOptions
 
 	mu     sync.Mutex
-	counts *history.Counts            // nil when it is worked out
-	known  atomic.Pointer[keptModels] // fitted before, and kept; nil: not yet
+	counts *history.Counts            // nil once the result is computed
+	known  atomic.Pointer[keptModels] // stored models of an earlier fit; nil: none
 	result atomic.Pointer[learned]
 }
 
-// newLearning looks what there is to learn from.
+// newLearning prepares the learning and counts the steps to learn from.
 func newLearning(c *history.Counts, texts *textMeasures) *learning {
 	l := &learning{counts: c, texts: texts}
 	for i := range c.Past.N {
@@ -57,7 +57,7 @@ func newLearning(c *history.Counts, texts *textMeasures) *learning {
 // isShort reports whether the history is so short that learning takes no longer than the rest of a build.
 func (l *learning) isShort() bool { return l.steps <= ShortSteps }
 
-// get is what was learned. The first who asks works it out, and the others wait for it.
+// get returns the learned models. The first caller computes them, and others wait for the result.
 func (l *learning) get() *learned {
 	if done := l.result.Load(); done != nil {
 		return done
@@ -65,7 +65,7 @@ func (l *learning) get() *learned {
 	return l.compute(never, func(float64) {})
 }
 
-// never is a halt function for work that is not to be interrupted.
+// never is a halt function for work that must not be interrupted.
 func never() bool { return false }
 
 // compute fits the models, or uses stored ones. It returns nil soon after halt returns true. progress receives
@@ -100,13 +100,13 @@ func (l *learning) compute(halt func() bool, progress func(done float64)) *learn
 	training.ranker.Prepare()
 	progress(1)
 	l.result.Store(training.learned)
-	l.known.Store(nil) // only now, so that fitted sees one of the two at any time
+	l.known.Store(nil) // after storing the result, so that fitted always finds one of the two
 	l.counts = nil
 	return training.learned
 }
 
-// assumed is what plans for profile seed, and while nothing is fitted: the reference ranks. It is on the counts of what was
-// learned, if anything was.
+// assumed returns models that are not fitted, with which the reference ranks. They answer for profile seed and until a
+// fit is done. They use the history of the learned models if there are any.
 func (m *Measures) assumed() *learned {
 	if done := m.learning.result.Load(); done != nil {
 		l := *done
@@ -116,7 +116,7 @@ func (m *Measures) assumed() *learned {
 	return m.prior()
 }
 
-// fitted is what was fitted so far, nil if nothing was. It never waits for what is being worked out.
+// fitted returns the models fitted so far, nil if there are none. It does not wait for a running computation.
 func (l *learning) fitted() *fittedModels {
 	known := l.known.Load()
 	if done := l.result.Load(); done != nil {
@@ -125,8 +125,8 @@ func (l *learning) fitted() *fittedModels {
 	return known.get()
 }
 
-// Learned reports whether what profile learned answers with is worked out already, or was fitted before
-// and kept.
+// Learned reports whether the models of profile learned are computed already, or are stored from an earlier
+// fit.
 func (m *Measures) Learned() bool {
 	l := m.learning
 	return l.known.Load() != nil || l.result.Load() != nil
@@ -144,8 +144,8 @@ func (m *Measures) Cold() bool {
 	return l.result.Load() == nil && (m.Learned() || l.isShort())
 }
 
-// Warm works out what profile learned answers with from what was fitted before and kept, or from a short history.
-// Otherwise the first question asks for it. It ends soon after halt says true.
+// Warm computes the models of profile learned if they are stored from an earlier fit or the history is short. Otherwise
+// the first request that needs them computes them. Warm ends soon after halt returns true.
 func (m *Measures) Warm(halt func() bool) {
 	if m.Cold() {
 		m.learning.compute(halt, func(float64) {})

@@ -8,24 +8,25 @@ import (
 	"waymark/suggest/history"
 )
 
-// A stored capability competes in two ways: as a step of its own, which a history may hold and texts may
-// speak for, and by its tools. With s(t) the learned scores of those that are not done yet, the factors
-// of MixedScore on a scale of logarithms but for the structural boost, which loses on held-out tasks,
+// A stored capability has two scores: one as a step of its own, from history and texts, and one by its tools.
+// The score by its tools uses the factors of MixedScore on a log scale, without the structural boost, which
+// makes rankings of held-out tasks worse. With s(t) the learned scores of its tools that are not done yet,
 //
 //	score = S + ln relevance + ln reliability
 //
-// S is ln Σ e^s(t) after a context, the score of "one of its tools", and the mean of s(t) for an intent,
-// which it serves as far as the intent needs them all. The better of the two ways counts.
+// After a context, S is ln Σ e^s(t), the score of "one of its tools". For an intent, S is the mean of s(t),
+// because the capability serves the intent to the extent that the intent needs all of its tools. The better of the
+// two scores counts.
 
-// together are the learned scores of all tools, by tool; filled in when the first capability asks.
+// together holds the learned scores of all tools, filled in for the first capability that needs them.
 type together struct {
 	measured bool
-	score    []float64
-	least    float64 // of a tool that nothing spoke for
+	score    []float64 // by tool
+	least    float64   // score of a tool that is not ranked
 }
 
-// visitStored visits c, or, if it is a capability that text or context brought in, what its tools make of it
-// where that is better. A capability with nothing left to do is left out.
+// visitStored visits c. If c is a capability that is a candidate by text or context and its score by its tools is
+// better, it visits that one instead. It leaves out a capability whose tools are all done.
 func (q *query) visitStored(c candidate, visit func(c candidate)) {
 	if q.Kind(c.node) == catalog.KindCapability {
 		if q.exhausted(c.node) {
@@ -40,7 +41,7 @@ func (q *query) visitStored(c candidate, visit func(c candidate)) {
 	visit(c)
 }
 
-// stored is a capability by its tools, if it is relevant at all.
+// stored returns the candidate of a capability with the score by its tools, if its relevance is above 0.
 func (q *query) stored(n int32) (c candidate, ok bool) {
 	parts, ok := q.storedParts(n)
 	if !ok {
@@ -54,10 +55,10 @@ func (q *query) stored(n int32) (c candidate, ok bool) {
 	return c, true
 }
 
-// The parts of the score of a capability by its tools.
+// storedNames are the terms of the score of a capability by its tools.
 var storedNames = [3]string{"its_tools", "relevance", "reliability"}
 
-// storedParts are those parts; false where it is not relevant.
+// storedParts returns the terms of storedNames. It returns false if the relevance is 0 or no tool is left.
 func (q *query) storedParts(n int32) (parts [3]float64, ok bool) {
 	relevance, _, reliability := q.mixing(n)
 	if relevance == 0 {
@@ -67,7 +68,7 @@ func (q *query) storedParts(n int32) (parts [3]float64, ok bool) {
 	return [3]float64{tools, numeric.Ln(relevance), numeric.Ln(reliability)}, ok
 }
 
-// storedTerms shows the parts of the score. A factor of 1 has logarithm 0 and is left out.
+// storedTerms returns the terms of the score for display. A factor of 1 has logarithm 0 and is left out.
 func (q *query) storedTerms(n int32) []Term {
 	parts, _ := q.storedParts(n)
 	terms := make([]Term, 0, len(parts))
@@ -79,7 +80,7 @@ func (q *query) storedTerms(n int32) []Term {
 	return terms
 }
 
-// scoreTogether is S; false if it has no tools, or all are done.
+// scoreTogether returns S, or false if the capability has no tools or all of them are done.
 func (q *query) scoreTogether(n int32) (s float64, ok bool) {
 	q.scoreTools()
 	var scores [catalog.MaxTools]float64
@@ -109,7 +110,7 @@ func (q *query) scoreTogether(n int32) (s float64, ok bool) {
 	return top + numeric.Ln(sum), true
 }
 
-// scoreTools fills in the scores by tool.
+// scoreTools fills in the scores by tool, once per query.
 func (q *query) scoreTools() {
 	t := &q.fit.together
 	if t.measured {

@@ -12,7 +12,7 @@ import (
 	"waymark/suggest/learn/rank"
 )
 
-// decide reports whether what was learned answers a question that asks for a profile.
+// decide reports whether the learned models answer a request for the given profile; empty stands for the default.
 func (q *query) decide(profile string) (learned bool, err error) {
 	q.profile = ProfileSeed
 	switch on := !q.measures.seed; profile {
@@ -33,14 +33,14 @@ func unknownProfile(profile string) error {
 	return &RequestError{Invalid, "profile", fmt.Sprintf("unknown profile %q: want learned or seed", profile)}
 }
 
-// who names the model and the profile that answered.
+// who returns the model information with the profile that answered.
 func (q *query) who() ModelInfo {
 	info := q.info
 	info.Profile = q.profile
 	return info
 }
 
-// fitted returns what was learned, if that is to answer and is fitted, else what the reference ranks.
+// fitted returns the learned models if they are wanted and fitted, else models with which the reference ranks.
 func (q *query) fitted(wanted bool) (l *learned, is bool) {
 	if wanted {
 		if l = q.measures.learning.get(); l != nil && !l.provisional {
@@ -52,8 +52,8 @@ func (q *query) fitted(wanted bool) (l *learned, is bool) {
 	return q.measures.assumed(), false
 }
 
-// ask ranks what comes next or, in a search, what the words name: by what was learned or, for profile seed and until
-// something is fitted, by the reference.
+// ask ranks the next steps or, in a search, the tools that match the words. It ranks by the learned models or, for
+// profile seed and until a fit is done, by the reference.
 func (q *query) ask(profile string, vector []float32) error {
 	wanted, err := q.decide(profile)
 	if err != nil || q.mode == Exploration {
@@ -66,7 +66,7 @@ func (q *query) ask(profile string, vector []float32) error {
 			q.fit.done = append(q.fit.done, t)
 		}
 	}
-	if q.wording.intent == "" && (!fitted || len(q.fit.done) == 0) { // the graph alone speaks: nothing else was learned of the context
+	if q.wording.intent == "" && (!fitted || len(q.fit.done) == 0) { // only the graph has evidence for this context
 		q.profile = ProfileSeed
 		q.adopt(l, nil)
 		return nil
@@ -87,8 +87,8 @@ func (q *query) ask(profile string, vector []float32) error {
 	return nil
 }
 
-// situation is the question to package rank. allowed applies where not everything is: to a question that is narrowed, or that
-// has filters.
+// situation returns the input for package rank. The filter allowed is set only if the query is narrowed, has patterns
+// of allowed ids or has exclusions.
 func (q *query) situation(vector []float32, narrowed bool, allowed func(tool int32) bool) rank.Situation {
 	q.nearByEndpoint(vector)
 	s := rank.Situation{Intent: q.wording.intent, Near: q.wording.endpoint}
@@ -98,8 +98,8 @@ func (q *query) situation(vector []float32, narrowed bool, allowed func(tool int
 	return s
 }
 
-// adopt makes what is ranked candidates, with what the graph has near, which a build may not know yet, the capabilities of tools
-// of the context and what came after the build.
+// adopt makes these nodes candidates: the ranked ones; those near the context in the graph, which may be newer than the
+// build; the capabilities that use tools of the context; and those with evidence from after the build.
 func (q *query) adopt(l *learned, ranking *rank.Answer) {
 	q.learned, q.ranking, q.fit.together.measured = l, ranking, false
 	if !q.reference {
@@ -143,7 +143,7 @@ func (q *query) adopt(l *learned, ranking *rank.Answer) {
 	if q.mode == Active && !found && q.value(rank.BestText)+q.value(rank.Known) == 0 {
 		q.warn(WarnNoIntentMatch)
 	}
-	if q.reference && best >= 0 { // the one whose text matches best, with what near requests used
+	if q.reference && best >= 0 { // the tool with the best match, including tools used for similar requests
 		for _, n := range q.nodes.candidateNodes {
 			if q.Kind(n) == catalog.KindTool && cmpFloatID(q.nodes.semantic[n], q.nodes.semantic[best], q.IDs[best], q.IDs[n]) > 0 {
 				best = n
@@ -156,14 +156,15 @@ func (q *query) adopt(l *learned, ranking *rank.Answer) {
 }
 
 const (
-	nearTasks   = 10 // past tasks with the nearest requests
-	recallTrust = 3  // a mean likeness of ⅓ is full trust: requests for the same thing share few words
+	nearTasks   = 10 // past tasks with the most similar requests
+	recallTrust = 3  // a mean similarity of ⅓ gives full weight, because requests for the same thing share few words
 )
 
-// remember adds to the text term of profile seed the tasks with the nearest requests. Where the intent was asked before in the
-// same words, only these tasks count. With support(n) the share of the tasks that used n, by likeness,
+// remember raises the text term of profile seed for tools used in the past tasks with the most similar requests. If the
+// intent was asked before in the same words, only the tasks with these words count. With support(n) the share of the
+// tasks that used n, weighted by similarity,
 //
-//	semantic' = 1 - (1 - semantic)·(1 - min(1, 3·mean likeness)·support(n))
+//	semantic' = 1 - (1 - semantic)·(1 - min(1, 3·mean similarity)·support(n))
 func (q *query) remember() {
 	near := slices.Clone(q.recentTasks().tasks)
 	for _, h := range q.measures.texts.requests().Nearest(q.wording.intent, nearTasks, 0) {
@@ -193,7 +194,7 @@ func (q *query) remember() {
 	}
 }
 
-// consider makes a node a candidate that neither text nor graph may have brought in.
+// consider makes a node a candidate, with its text match, if it is not one yet.
 func (q *query) consider(n int32) {
 	if q.nodes.stamp[n] != q.nodes.epoch {
 		q.addCandidate(n)
@@ -201,7 +202,8 @@ func (q *query) consider(n int32) {
 	}
 }
 
-// match is how well the text of a node fits the intent: 0 for one that is not ranked.
+// match returns the match of the text of a node with the intent. It is 0 if the node is not ranked or its text is newer
+// than the build.
 func (q *query) match(n int32) float64 {
 	if q.ranking == nil || q.recent.changed(n) {
 		return 0
@@ -209,7 +211,8 @@ func (q *query) match(n int32) float64 {
 	return q.ranking.Value(history.Of(q.learned.tool, n, -1), rank.Match)
 }
 
-// outcomes are what the record of a node adds to the reference beyond that of any step, and the factor for a capability.
+// outcomes returns the adjustment of a node by its outcomes minus the adjustment by the outcomes of all steps, and the
+// reliability factor, which is 1 for a tool.
 func (q *query) outcomes(n int32) (adds, factor float64) {
 	all := q.Totals.StepOutcomes
 	if good, bad := float64(all[1]), float64(all[2]); good+bad > 0 && q.after(n).N > 0 {
@@ -228,7 +231,7 @@ func adjustment(good, bad float64) float64 {
 	return boost - penalty
 }
 
-// value is a row of the table for the first of the ranking; 0 without any.
+// value returns a feature of the first candidate of the ranking; 0 if the ranking is empty.
 func (q *query) value(k rank.Row) float64 {
 	if len(q.ranking.Ranked) == 0 {
 		return 0
@@ -236,7 +239,8 @@ func (q *query) value(k rank.Row) float64 {
 	return q.ranking.Value(q.ranking.Ranked[0].Tool, k)
 }
 
-// learnedCandidates visits what was learned to be possible, and what came after the build.
+// learnedCandidates visits the ranked candidates, those with evidence only from after the build, and capabilities that
+// are ranked only by their tools.
 func (q *query) learnedCandidates(visitAll func(c candidate)) {
 	visit := visitAll
 	if q.recent.any() || q.continued() {
@@ -257,21 +261,24 @@ func (q *query) learnedCandidates(visitAll func(c candidate)) {
 	}
 }
 
-// changed reports whether what was ranked of a node is no more: only its text spoke for it, and that is another one now.
+// changed reports whether the rank of a node is obsolete: the node was never used, so that it was ranked by its text
+// alone, and its text has changed since the build.
 func (q *query) changed(n int32) bool { return q.recent.changed(n) && q.Usage.At(n).Steps == 0 }
 
-// judged reports whether a node itself is ranked by what it still is.
+// judged reports whether the ranking has the node itself and its rank is not obsolete.
 func (q *query) judged(n int32) bool {
 	return !q.changed(n) && slices.ContainsFunc(q.ranking.Ranked, func(r rank.Ranked) bool { return q.learned.node[r.Tool] == n })
 }
 
-// whole reports whether an answer is for a whole task, not for its next step.
+// whole reports whether candidates are ranked for a whole task or a search, not as the next step.
 func (q *query) whole() bool { return q.planned != nil || q.last == episodic.NoTool || q.looking }
 
-// newerHistory is the term of what came after the build.
+// newerHistory is the name of the term for evidence from after the build.
 const newerHistory = "newer_history"
 
-// learnedTerms takes a learned score apart: the reference, then what the trees add by group of rows.
+// learnedTerms returns the terms of a learned score: the reference, the outcomes, the contributions of the trees by
+// group of features, and the evidence from after the build. The score of a capability by its tools has terms of its
+// own.
 func (q *query) learnedTerms(c candidate) (terms []Term) {
 	tool := history.Of(q.learned.tool, c.node, -1)
 	if c.newer != 0 {
@@ -280,7 +287,7 @@ func (q *query) learnedTerms(c candidate) (terms []Term) {
 	switch {
 	case c.stored:
 		terms = q.storedTerms(c.node)
-	case c.newer == c.score: // nothing else speaks for it
+	case c.newer == c.score: // there is no other evidence
 	default:
 		e, ok := q.ranking.Explain(tool)
 		if !ok {

@@ -12,7 +12,8 @@ import (
 	"waymark/suggest/learn/rank"
 )
 
-// slot tells what a task is done for from what feeds it: what matches the intent far less than another.
+// slot marks the tasks that are prerequisites: those that another task depends on and that match the intent far less
+// than the best task.
 func (p *plan) slot() {
 	best := 0.0
 	for _, t := range p.tasks {
@@ -26,8 +27,9 @@ func (p *plan) slot() {
 	}
 }
 
-// provide lets a task come after another one of the plan that gives what it requires and, where neither the plan nor the
-// context gives that, adds a tool that does. Without a fit, what the catalog says that a task requires is added, too.
+// provide moves a task that provides the required input of an earlier task before that task. If neither the plan nor
+// the context provides the input, it adds a tool that does. Without fitted models, it also adds the tools that the
+// catalog lists as required.
 func (p *plan) provide() {
 	for j := 0; j < len(p.tasks); j++ {
 		if p.provideTask(j) {
@@ -36,7 +38,8 @@ func (p *plan) provide() {
 	}
 }
 
-// provideTask puts something before task j that gives what it requires. It reports whether there is something.
+// provideTask inserts or moves one task before task j that provides an input it requires. It reports whether it changed
+// the plan.
 func (p *plan) provideTask(j int) bool {
 	t := p.tasks[j].node
 	add := func(n int32, share float64, reason string) bool {
@@ -72,8 +75,9 @@ func (p *plan) provideTask(j int) bool {
 	return false
 }
 
-// free reports whether task i may come before task j, to give it an input: it only reads, does not take that input itself
-// and needs nothing of task j and those between them, and history does not have it right behind task j more often.
+// free reports whether task i may move before task j to provide an input: it only reads, does not take that input
+// itself, does not need task j or a task between them, and in the history does not come right after task j more often
+// than right before.
 func (p *plan) free(i, j int, in catalog.Property) bool {
 	to := p.tasks[i].node
 	_, ahead := p.transition(to, p.tasks[j].node)
@@ -82,7 +86,7 @@ func (p *plan) free(i, j int, in catalog.Property) bool {
 		!slices.ContainsFunc(p.tasks[j:i], func(t task) bool { return p.linked(t.node, to) })
 }
 
-// insert puts a task before task j, which comes after it.
+// insert inserts a task before task j, and makes task j depend on it.
 func (p *plan) insert(t task, j int) {
 	t.after = slices.DeleteFunc(slices.Clone(t.after), func(a int) bool { return a >= j })
 	p.tasks = slices.Insert(p.tasks, j, t)
@@ -98,7 +102,7 @@ func (p *plan) insert(t task, j int) {
 	p.tasks[j+1].after = append(p.tasks[j+1].after, j)
 }
 
-// linkNeeds links task j to the earlier tasks that it needs, unless it already comes after them.
+// linkNeeds makes task j depend on the earlier tasks that it needs, unless it already does, directly or through others.
 func (p *plan) linkNeeds(j int) {
 	for i := range p.tasks[:j] {
 		if p.linked(p.tasks[i].node, p.tasks[j].node) && !p.reaches(i, j) {
@@ -108,9 +112,9 @@ func (p *plan) linkNeeds(j int) {
 	}
 }
 
-// reaches reports whether task j comes after task i.
+// reaches reports whether task j depends on task i, directly or through others.
 func (p *plan) reaches(i, j int) bool {
-	behind := make([]bool, j+1) // what task j comes after, and itself
+	behind := make([]bool, j+1) // the tasks that task j depends on, and task j itself
 	behind[j] = true
 	for k := j; k > i; k-- { // links point backwards
 		for _, a := range p.tasks[k].after {
@@ -120,22 +124,22 @@ func (p *plan) reaches(i, j int) bool {
 	return behind[i]
 }
 
-// linked reports whether b needs a: as the catalog says, or because results of a were seen to be an input of b, or schemas
-// make them one that it requires.
+// linked reports whether b needs a: the catalog lists a as required by b, results of a were observed as an input of b,
+// or by the schemas a result of a can be a required input of b.
 func (m *Model) linked(a, b int32) bool {
 	return slices.Contains(m.Requires(b), a) || slices.ContainsFunc(m.Wires.At(b), func(w history.Wire) bool { return w.From == a }) ||
 		slices.ContainsFunc(m.schemas(b).Inputs(), func(in catalog.Property) bool { return in.Required && m.feeds(a, b, in) })
 }
 
-// feeds reports whether a result of a can be an input of b: as it was seen to be or, where its name says what it is, as
-// the schemas have it.
+// feeds reports whether a result of a can be an input of b: this was observed or, if the name of the input is specific,
+// the schemas have a matching output.
 func (m *Model) feeds(a, b int32, in catalog.Property) bool {
 	return slices.ContainsFunc(m.Wires.At(b), func(w history.Wire) bool { return w.From == a && w.In == in.Name }) ||
 		specific(in.Name) && source(m.schemas(a).Results(), in) != ""
 }
 
-// source is the output that can be an input, by name and type, "" for none: for a required one also one within another
-// output, where its name says what it is. The least deep one counts.
+// source returns the path of the output that matches an input by name and type, "" if there is none. For a required
+// input it also finds an output nested in another one, if its name is specific. It prefers the least deep output.
 func source(outputs []catalog.Property, in catalog.Property) (path string) {
 	for _, out := range outputs {
 		last := out.Name[strings.LastIndexByte(out.Name, '.')+1:]
@@ -147,13 +151,14 @@ func source(outputs []catalog.Property, in catalog.Property) (path string) {
 	return path
 }
 
-// compatible compares JSON types. An unknown type fits everything, an integer is also a number.
+// compatible reports whether an output of one JSON type can be an input of another. An unknown type is compatible with
+// every type, and an integer is also a number.
 func compatible(out, in string) bool {
 	unknown := func(t string) bool { return t == "" || t == "any" }
 	return out == in || unknown(out) || unknown(in) || out == "integer" && in == "number"
 }
 
-// specific tells names that say what a value is from names that any tool may have.
+// specific reports whether a name identifies a kind of value, unlike names that any tool may use.
 func specific(name string) bool {
 	switch strings.ToLower(name) {
 	case "id", "name", "type", "query", "text", "title", "status", "content", "body", "message", "limit", "count",
@@ -164,11 +169,12 @@ func specific(name string) bool {
 	return len(name) > 2
 }
 
-// provider is the tool to insert before t so that t gets an input: one that the catalog says t requires and that has such
-// an output, or one whose results were seen to feed it in half of t's uses, or else, for a name that says what the value
-// is, one whose output has that name and that came right before t in half of its uses; with that share. What the catalog
-// does not say must only read, for a plan must not change the world to learn a value. It must not need the same value
-// itself. Ties go by importance and id; -1 if there is none.
+// provider returns the tool to insert before t to provide an input of t, -1 if there is none, and its share. The tool
+// is one that the catalog lists as required by t and that has a matching output (share 1), or one whose results were
+// observed as that input in at least half of the uses of t. If there is none and the name of the input is specific, it
+// is a tool with a matching output that came right before t in at least half of the uses of t. A tool that the catalog
+// does not list must only read, because a plan must not change anything to obtain a value. The tool must not take the
+// same input itself. Ties go to the more important tool, then to the first id.
 func (p *plan) provider(t int32, in catalog.Property) (best int32, share float64) {
 	best = -1
 	consider := func(n int32, v float64) {
@@ -204,7 +210,7 @@ func (p *plan) provider(t int32, in catalog.Property) (best int32, share float64
 	return best, share
 }
 
-// reads reports whether a tool changes nothing, as annotated or by its verb.
+// reads reports whether a tool only reads, by its annotations or by its verb.
 func (p *plan) reads(n int32) bool {
 	t := history.Of(p.learned.tool, n, -1)
 	return t >= 0 && p.learned.ranker.Effect(t) == rank.Reads
@@ -215,18 +221,18 @@ func (m *Model) takes(n int32, name string) bool {
 	return slices.ContainsFunc(m.schemas(n).Inputs(), func(in catalog.Property) bool { return strings.EqualFold(in.Name, name) })
 }
 
-// undescribed has no properties.
+// undescribed are the schemas of a node that no catalog describes: they have no properties.
 var undescribed history.Schemas
 
-// schemas are those of a tool or capability, empty for one that no catalog describes.
+// schemas returns the schemas of a tool or capability, empty if no catalog describes it.
 func (m *Model) schemas(n int32) *history.Schemas {
 	return cmp.Or(m.Catalog.SchemasOf(m.IDs[n]), &undescribed)
 }
 
-// arguments says where a task's inputs come from: a result of a task it comes after that was seen to feed it, or one that
-// a schema supports (the nearest), or the intent for a required text. Of several results that were seen the one with most
-// evidence counts, of equal tasks the nearest; wired says what speaks for them. missing are the required ones that nothing
-// gives: a person is asked for them when the plan is run.
+// arguments returns the sources of the inputs of task j. A source is a result of a task that task j depends on, either
+// one observed as this input or the nearest one that the schemas support, or the intent, for a required text. Among
+// observed results the one with most evidence is used, and among tasks with the same tool the nearest; wired holds the
+// evidence. missing lists the required inputs without a source, for which a person is asked when the plan is run.
 func (p *plan) arguments(j int) (args map[string]Argument, wired []Wired, missing []string) {
 	args = map[string]Argument{}
 	nearest := func(fits func(i int) bool) int {
@@ -277,8 +283,8 @@ func (p *plan) arguments(j int) (args map[string]Argument, wired []Wired, missin
 	return args, wired, missing
 }
 
-// agree reports whether the schemas, as far as they say anything, let a wire into a tool be: the argument exists, and the
-// types fit.
+// agree reports whether the schemas, if known, are consistent with a wire into a tool: the argument exists, and the
+// types are compatible.
 func (m *Model) agree(w *history.Wire, to int32) bool {
 	find := func(all []catalog.Property, path string) (p catalog.Property, ok bool) {
 		i := slices.IndexFunc(all, func(p catalog.Property) bool { return p.Name == strings.TrimSuffix(path, "[]") })
@@ -292,7 +298,8 @@ func (m *Model) agree(w *history.Wire, to int32) bool {
 	return ok && compatible(out.Type, in.Type)
 }
 
-// output is how a reference names an output, with the first item for a list: t1.result alone would be the whole result.
+// output returns the name of an output in a reference, with the first item for a list. An output named "result" becomes
+// result.result, because t1.result alone is the whole result.
 func output(path string) string {
 	first := strings.ReplaceAll(path, "[]", "[0]")
 	if path == "result" || first != path {
@@ -301,7 +308,7 @@ func output(path string) string {
 	return path
 }
 
-// spoken reports whether an input is usually said in the request itself.
+// spoken reports whether the value of an input is usually part of the request itself.
 func spoken(in catalog.Property) bool {
 	switch strings.ToLower(in.Name) {
 	case "query", "q", "search", "question", "prompt", "text", "message", "title", "subject", "topic", "keywords":

@@ -10,14 +10,14 @@ import (
 	"waymark/catalog"
 )
 
-// Map is the graph with a place for each node.
+// Map is the graph with coordinates for each node.
 type Map struct {
 	Nodes []MapNode    // the most important first
 	Edges []ExportEdge // the strongest first
 	Uses  []ExportUse
 }
 
-// MapNode is a tool or capability at its place. The unit is about the distance of neighbours.
+// MapNode is a tool or capability with its coordinates. The unit is about the distance of adjacent nodes on the map.
 type MapNode struct {
 	ID        string       `json:"id"`
 	Kind      catalog.Kind `json:"kind"`
@@ -29,12 +29,12 @@ type MapNode struct {
 	Y         float64      `json:"y"`
 }
 
-// Map lays the graph out when it is first asked for: each community is a disc of its own, the most important nodes at its
-// centre, and the largest communities are in the middle. Equal models have equal maps.
+// Map returns the layout of the graph, which is computed on the first call: each community is a disc of its own with
+// its most important nodes at the centre, and the largest communities are in the middle. Equal models have equal maps.
 func (m *Model) Map() *Map { return m.layout() }
 
 func (m *Model) arrangeMap() *Map {
-	e, _ := m.Export("", 0) // the whole graph: no argument that could be wrong
+	e, _ := m.Export("", 0) // the whole graph; cannot fail with these arguments
 	all := &Map{Nodes: make([]MapNode, len(e.Nodes)), Edges: e.Edges, Uses: e.Uses}
 	for i, n := range e.Nodes {
 		t, _ := m.Tool(n.ID)
@@ -50,8 +50,9 @@ func (m *Model) arrangeMap() *Map {
 	return all
 }
 
-// Backbone chooses nodes of a graph that is too large to show: the ends of the strongest transitions, for important nodes
-// alone may have no transition in common, and the most important nodes where transitions are few.
+// Backbone selects up to most nodes of a graph that is too large to show: the ends of the strongest transitions and, if
+// they are fewer, the most important nodes. Transitions come first, because the most important nodes may not be
+// connected.
 func (m *Map) Backbone(most int) map[string]bool {
 	chosen := make(map[string]bool, most)
 	for _, l := range m.Edges {
@@ -69,8 +70,8 @@ func (m *Map) Backbone(most int) map[string]bool {
 	return chosen
 }
 
-// Cosine and sine of the golden angle, by which the nodes of a disc are turned, and of 0.3, the step of the search for
-// a free place. Products stand in float64() so that no compiler fuses them with a sum.
+// Cosine and sine of the golden angle, by which consecutive nodes of a disc are rotated, and of 0.3 radians, the step
+// of the search for a free position. Products are wrapped in float64() so that no compiler fuses them with a sum.
 const (
 	goldenCos, goldenSin = -0.7373688780783197, 0.6754902942615238
 	stepCos, stepSin     = 0.955336489125606, 0.29552020666133955
@@ -81,15 +82,15 @@ func turn(x, y, cos, sin float64) (float64, float64) {
 	return float64(x*cos) - float64(y*sin), float64(x*sin) + float64(y*cos)
 }
 
-// disc is the area of one community. Member k lies at distance √k from the centre, so n members fill a radius of √n; 1 is
-// the margin to other discs.
+// disc is the area of one community. Member k lies at distance √k from the centre, so n members fill a radius of √n;
+// the radius r has a margin of 1 in addition.
 type disc struct {
 	x, y, r float64
 	members []int
 }
 
-// communities returns the indexes of nodes by community: those without one, and those alone in one, together, for discs
-// of one node each would only be noise.
+// communities returns the indexes of nodes by community. Nodes without a community or alone in one form a common group,
+// because discs of one node each would clutter the map.
 func communities(nodes []MapNode) [][]int {
 	by := map[int32][]int{}
 	for i, n := range nodes {
@@ -111,9 +112,9 @@ func communities(nodes []MapNode) [][]int {
 	return groups
 }
 
-// place sets the coordinates of nodes, which are sorted by importance. The discs, the largest first, move along a spiral until
-// each overlaps none before it. The search goes on where the last disc was placed: a place further in is not sought, which
-// keeps the work small.
+// place sets the coordinates of nodes, which are sorted by importance. It moves each disc, the largest first, along a
+// spiral until it overlaps no earlier disc. The search continues from the position of the last disc and does not try
+// positions further in, which keeps the work small.
 func place(nodes []MapNode) {
 	var discs []disc
 	for _, members := range communities(nodes) {
@@ -137,7 +138,7 @@ func place(nodes []MapNode) {
 	}
 }
 
-// overlaps compares squares, which needs no root.
+// overlaps compares squared distances, to avoid a square root.
 func (d *disc) overlaps(o disc) bool {
 	x, y, r := d.x-o.x, d.y-o.y, d.r+o.r
 	return float64(x*x)+float64(y*y) < float64(r*r)

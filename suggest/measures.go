@@ -15,9 +15,9 @@ import (
 	"waymark/suggest/semantic"
 )
 
-// Measures are the parts of a model that are costly to compute and need not follow every episode at
-// once: importance, communities, clusters, the text index and the index of past intents. They are a
-// pure function of the counts they were measured on and of the options.
+// Measures are the parts of a model that are costly to compute and need not be updated with every
+// episode: importance, communities, clusters, the text index and the index of past intents. They are a
+// pure function of the measured counts and of the options.
 type Measures struct {
 	nodes     int                                // ids known when measured; later ones have no measures yet
 	episodes  int                                // episodes seen when measured
@@ -33,58 +33,59 @@ type Measures struct {
 	hyperRank []float64 // PageRank of the tool × capability incidence, divided by the largest
 	texts     textMeasures
 	learning  *learning
-	prior     func() *learned // see assumed
+	prior     func() *learned // models that are not fitted; see assumed
 	seed      bool            // only profile seed answers
 }
 
-// textMeasures are the texts of tools and capabilities, and of past requests. Those of a catalog have numbers of their own, in
+// textMeasures holds the texts of tools and capabilities, and of past requests. Tools and capabilities are numbered in
 // order of id.
 type textMeasures struct {
 	tool     []int32            // by node, its number, -1 = none
 	node     []int32            // by number
 	tools    []rank.Tool        // by number
-	texts    func() *rank.Texts // of these, read when first asked for; nil if the build was stopped
-	vectors  *semantic.Vectors  // of an embeddings endpoint, by number
+	texts    func() *rank.Texts // index of the texts of tools, built on first use; nil if the build was stopped
+	vectors  *semantic.Vectors  // from an embeddings endpoint, by number
 	requests func() *semantic.Requests
 	recalled []int32 // episode of each request
 }
 
-// nodeGroups are communities of the transition graph and spectral clusters.
+// nodeGroups holds the communities of the transition graph and the spectral clusters.
 type nodeGroups struct {
 	community  []int32   // by node, -1 = none
-	members    [][]int32 // by community, the most important of it
+	members    [][]int32 // by community, its most important nodes
 	modularity float64
 	cluster    []int32                              // spectral cluster of tools and capabilities together, -1 = none
 	named      struct{ community, cluster []int32 } // the first member of each
 	clusters   int
-	hubs       [][]int32 // of each cluster or community the nodes with any importance, the most important first
-	apart      []int32   // and those in none
+	hubs       [][]int32 // by cluster or community, its nodes with PageRank above 0, the most important first
+	apart      []int32   // such nodes without a cluster or community
 	gaps       []float64
 }
 
-// MeasureOptions say how to measure. Two measures of the same counts with the same options are equal.
+// MeasureOptions are the options of a measurement. Measures of the same counts with the same options are equal.
 type MeasureOptions struct {
-	// WithoutSpectral leaves the clusters out, to see what they change.
+	// WithoutSpectral leaves the clusters out, to show their effect.
 	WithoutSpectral bool `json:"without_spectral,omitempty"`
-	// WithoutLearned lets profile seed answer, to see what learning changes.
+	// WithoutLearned makes profile seed answer, to show the effect of learning.
 	WithoutLearned bool `json:"without_learned,omitempty"`
-	// Learn works out what profile learned answers with, which otherwise the first question does that
-	// asks for it. It changes no answer.
+	// Learn computes the models of profile learned in the build. Otherwise the first request that needs
+	// them does. It changes no answer.
 	Learn bool `json:"-"`
-	// Provisional lets profile seed answer where a fit would take long, until one is done.
+	// Provisional makes profile seed answer until a fit is done, if the history is not short.
 	Provisional bool `json:"-"`
 	// Vectors returns unit vectors of texts from an embeddings endpoint; nil: none.
 	Vectors func(ctx context.Context, texts []string) ([][]float32, error) `json:"-"`
-	// Thesaurus relates the words of searches; nil: [semantic.DefaultThesaurus]. It is a setting, not part of a stored model.
+	// Thesaurus relates the words of searches; nil: [semantic.DefaultThesaurus]. It is a setting, not part of a stored
+	// model.
 	Thesaurus *semantic.Thesaurus `json:"-"`
-	// Progress is called with the phase and the share done; nil: nobody looks.
+	// Progress, if not nil, is called with the phase and the share done.
 	Progress func(phase string, done float64) `json:"-"`
 }
 
-// Episodes is how many episodes were measured.
+// Episodes is the number of measured episodes.
 func (m *Measures) Episodes() int { return m.episodes }
 
-// newMeasures are measures of some counts without any figure.
+// newMeasures returns measures of the counts in which nothing is computed yet.
 func newMeasures(c *history.Counts) *Measures {
 	m := &Measures{nodes: len(c.IDs), episodes: c.Past.N, steps: c.Totals.Steps, measured: c.Catalog, vouched: c.Vouched}
 	m.prior = sync.OnceValue(func() *learned {
@@ -94,8 +95,8 @@ func newMeasures(c *history.Counts) *Measures {
 	return m
 }
 
-// Measure computes the heavy parts, several at once. It stops soon after ctx ends. An
-// unreachable embeddings endpoint is no error: text search does not depend on it.
+// Measure computes the measures, several concurrently. It stops soon after ctx ends. An unreachable
+// embeddings endpoint is not an error, because text search does not depend on it.
 func Measure(ctx context.Context, c *history.Counts, opts MeasureOptions) (*Measures, error) {
 	p := &phases{ctx: ctx, report: opts.Progress, part: 1}
 	m := newMeasures(c)
@@ -139,19 +140,20 @@ func Measure(ctx context.Context, c *history.Counts, opts MeasureOptions) (*Meas
 	return m, p.run("publish", 0, func() error { m.group(c); return nil })
 }
 
-// learnShare is the part of the time that learning takes, if it takes place.
+// learnShare is the share of the progress that learning accounts for, if it takes place.
 const learnShare = .8
 
-// phases are the steps of a measure. Several run at once; the share done only grows.
+// phases runs the phases of Measure and reports their progress. Several run concurrently; the share done never
+// decreases.
 type phases struct {
 	ctx    context.Context
 	report func(phase string, done float64)
-	part   float64 // of the whole that the shares of run are shares of
+	part   float64 // part of the whole to which the shares of run refer
 	mu     sync.Mutex
 	done   float64
 }
 
-// run carries out a phase, which is a share of the whole, unless the context has ended.
+// run runs a phase and then adds its share to the progress, unless the context has ended.
 func (p *phases) run(name string, share float64, f func() error) error {
 	p.reportProgress(name, 0)
 	if err := p.ctx.Err(); err != nil {
@@ -164,8 +166,8 @@ func (p *phases) run(name string, share float64, f func() error) error {
 	return p.ctx.Err()
 }
 
-// reportProgress adds a share of the whole, in [0, 1], to what is done. The lock keeps reports of concurrent
-// phases in the order of their sums.
+// reportProgress adds a share of the whole, in [0, 1], to the progress. The lock keeps the reports of concurrent
+// phases in ascending order.
 func (p *phases) reportProgress(name string, more float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,8 +177,8 @@ func (p *phases) reportProgress(name string, more float64) {
 	}
 }
 
-// measureRank is PageRank scaled so that the most important node has 1: formulas weigh it against other
-// signals in [0, 1].
+// measureRank computes PageRank, scaled so that the most important node has 1, because formulas combine it with
+// other signals in [0, 1].
 func (m *Measures) measureRank(g *graph.Graph) error {
 	ranks, err := graph.PageRank(g, graph.PageRankOptions{})
 	if err != nil {
@@ -184,19 +186,19 @@ func (m *Measures) measureRank(g *graph.Graph) error {
 	}
 	m.rank, m.sweeps = graph.Normalised(ranks.Ranks), ranks.Sweeps
 	if g.Size() == 0 {
-		clear(m.rank) // without a transition nothing is more important than anything else
+		clear(m.rank) // without transitions, no node is more important than another
 	}
 	return nil
 }
 
-// measureCommunities groups the nodes of the transition graph. The modularity is stored with them to be
-// shown: it says how far the groups differ from chance.
+// measureCommunities computes the communities of the transition graph. It stores their modularity, which measures
+// how far they differ from chance, for display.
 func (m *Measures) measureCommunities(g *graph.Graph) {
 	m.groups.community = graph.Communities(g, communityResolution)
 	m.groups.modularity = graph.Modularity(g, m.groups.community, communityResolution)
 }
 
-// recallIntents is how many past intents, the newest, can be found again: looking takes longer with each.
+// recallIntents is the number of past intents, the newest ones, that are indexed. It bounds the time of a lookup.
 const recallIntents = 100_000
 
 // ended adapts a context for numeric packages, which take a function that reports whether to stop.
@@ -205,8 +207,9 @@ func ended(ctx context.Context) func() bool { return func() bool { return ctx.Er
 // communityResolution is the resolution of modularity; 1 is the standard measure.
 const communityResolution = 1
 
-// readTexts numbers tools and capabilities and prepares what is read of texts and of the newest recallIntents requests of
-// episodes that used a tool, failed ones too, oldest first.
+// readTexts numbers tools and capabilities and prepares two indexes, which are built on first use: that of their texts,
+// and that of the newest recallIntents requests, oldest first. It indexes only requests that are evidence for a tool,
+// including those of failed episodes.
 func (m *Measures) readTexts(c *history.Counts, words *semantic.Thesaurus, stop func() bool) {
 	m.thesaurus = words
 	m.number(c)
@@ -230,8 +233,8 @@ func (m *Measures) readTexts(c *history.Counts, words *semantic.Thesaurus, stop 
 	m.learning = newLearning(c, t)
 }
 
-// measureText reads the texts, and asks for their vectors. Without those of an endpoint searches are complete: an unreachable
-// one is no error.
+// measureText builds the text index and requests the vectors of the texts. An unreachable endpoint is not an error,
+// because searches work without its vectors.
 func (m *Measures) measureText(ctx context.Context, c *history.Counts, opts MeasureOptions) error {
 	t := &m.texts
 	t.vectors = &semantic.Vectors{}
@@ -248,13 +251,13 @@ func (m *Measures) measureText(ctx context.Context, c *history.Counts, opts Meas
 	return ctx.Err()
 }
 
-// PrepareSearch does what the first question in words would wait for.
+// PrepareSearch builds the indexes that the first request in words would otherwise wait for.
 func (m *Measures) PrepareSearch() {
 	m.texts.texts()
 	m.texts.requests()
 }
 
-// Texts lists what an embeddings endpoint is asked about: one text for each tool and capability.
+// Texts lists the texts that are sent to an embeddings endpoint: one for each tool and capability.
 func Texts(c *history.Counts) []string {
 	m := newMeasures(c)
 	m.number(c)
@@ -265,8 +268,8 @@ func Texts(c *history.Counts) []string {
 	return texts
 }
 
-// embedded is the text that an embeddings endpoint gets for a document: name and description, without the
-// schema's words.
+// embedded returns the text of a document for an embeddings endpoint: name and description, without the words of
+// the schema.
 func embedded(d semantic.Document) string { return strings.TrimSpace(d.Name + ". " + d.Text) }
 
 // groups lists the members of each label 0..k-1, in order.

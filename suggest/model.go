@@ -11,7 +11,7 @@ import (
 	"waymark/suggest/learn/rank"
 )
 
-// Model answers. It is immutable and safe for concurrent use.
+// Model answers requests. It is immutable and safe for concurrent use.
 type Model struct {
 	*history.Counts
 	measures *Measures
@@ -22,14 +22,14 @@ type Model struct {
 	stats    func() Stats
 }
 
-// Stamp says which model this is: a version that names it, the last event it counts, and when it was built.
+// Stamp identifies a model: its version, the sequence number of the last event it counts, and its build time.
 type Stamp struct {
 	Version string
 	Seq     uint64
 	BuiltAt time.Time
 }
 
-// NewModel joins counts and measures. The measures may be older than the counts, not newer.
+// NewModel combines counts and measures. The measures may be older than the counts, but not newer.
 func NewModel(c *history.Counts, measures *Measures, stamp Stamp) (*Model, error) {
 	if measures.nodes > len(c.IDs) || measures.episodes > c.Past.N {
 		return nil, fmt.Errorf("measures of %d nodes and %d episodes do not belong to counts of %d and %d",
@@ -49,22 +49,22 @@ func NewModel(c *history.Counts, measures *Measures, stamp Stamp) (*Model, error
 	return m, nil
 }
 
-// rank is the importance of a node, between 0 and 1.
+// rank returns the importance of a node (scaled PageRank), between 0 and 1.
 func (m *Model) rank(i int32) float64 { return history.Of(m.measures.rank, i, 0) }
 
-// comm is the community of a node, -1 without one.
+// comm returns the community of a node, -1 if it has none.
 func (m *Model) comm(i int32) int32 { return history.Of(m.measures.groups.community, i, -1) }
 
-// cluster is the spectral cluster of a node, -1 without one.
+// cluster returns the spectral cluster of a node, -1 if it has none.
 func (m *Model) cluster(i int32) int32 { return history.Of(m.measures.groups.cluster, i, -1) }
 
-// Info names the model.
+// Info describes the model.
 func (m *Model) Info() ModelInfo { return m.info }
 
-// Host reports whether an id is that of a built-in tool of a host, which no server offers and no catalog describes.
+// Host reports whether an id is a built-in tool of a host, which no server offers and no catalog describes.
 func (m *Model) Host(id string) bool { return m.Catalog.Host(id) }
 
-// Tool returns a tool of the catalog, or a built-in one of a host that was met.
+// Tool returns a tool of the catalog, or a recorded built-in tool of a host.
 func (m *Model) Tool(id string) (catalog.Tool, bool) {
 	i, ok := m.Catalog.ToolIndex[id]
 	if !ok {
@@ -82,28 +82,28 @@ func (m *Model) Capability(id string) (catalog.Capability, bool) {
 	return m.Catalog.Capabilities[i], true
 }
 
-// Tools lists the tools that were put into the catalog by id. The slice must not be changed.
+// Tools lists the tools of the catalog in order of id, without those of hosts. The slice must not be changed.
 func (m *Model) Tools() []catalog.Tool { return m.Catalog.Own }
 
-// Capabilities lists the catalog's capabilities by id. The slice must not be changed.
+// Capabilities lists the capabilities of the catalog in order of id. The slice must not be changed.
 func (m *Model) Capabilities() []catalog.Capability { return m.Catalog.Capabilities }
 
-// Resolve returns the canonical id for a spelling: of the catalog where it can only mean one thing
-// there, else itself.
+// Resolve returns the canonical id for a spelling: the id of the catalog that it means, else the spelling itself.
+// A spelling that can mean several ids is an error.
 func (m *Model) Resolve(spelling string) (string, error) { return m.Catalog.Resolver.Resolve(spelling) }
 
-// transition is the learned edge u → v: its weight, and how often it was seen.
+// transition returns the weight and the count of the learned edge u → v.
 func (m *Model) transition(u, v int32) (weight float64, count uint64) {
 	return m.graph.Edge(u, v)
 }
 
-// node finds the node that counts for a spelling: of an id that was seen, before it is anything else,
-// that of the id.
+// node returns the canonical node for a spelling. A recorded id is found as it is, before the spelling is
+// normalised and resolved.
 func (m *Model) node(spelling string) (int32, bool, error) {
 	if i, ok := m.Find(spelling); ok {
 		return m.Canonical[i], true, nil
 	}
-	id, err := catalog.Identifier("id", spelling, catalog.MaxID) // in the form in which ids are stored
+	id, err := catalog.Identifier("id", spelling, catalog.MaxID) // the form in which ids are stored
 	if err != nil {
 		return 0, false, err
 	}
@@ -118,7 +118,7 @@ func (m *Model) node(spelling string) (int32, bool, error) {
 	return m.Canonical[i], true, nil
 }
 
-// Stats sums the model up: once, for that reads all episodes.
+// Stats returns a summary of the model. It is computed once, because it reads all episodes.
 func (m *Model) Stats() Stats { return m.stats() }
 
 func (m *Model) countStats() Stats {
@@ -143,7 +143,7 @@ func outcomeCounts(n [3]uint64) map[string]int {
 	return map[string]int{"unknown": int(n[0]), "success": int(n[1]), "failure": int(n[2])}
 }
 
-// Uses is how often a tool or capability was called.
+// Uses returns the number of recorded calls of a tool or capability.
 func (m *Model) Uses(id string) int {
 	n, ok, err := m.node(id)
 	if err != nil || !ok {

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// named lists the nodes that a query names exactly: that of its id before those of its name; then those whose ids or names stand
-// in it, in its order. Words of a language name nothing there: "search the notes" does not mean a tool search.
+// named lists the nodes that a query names exactly. First come those whose id or name is the whole query, by id before
+// by name, then those whose id or name is a word of the query, in the order of the query. Ordinary words are not
+// matched: "search the notes" does not name a tool search.
 func (q *query) named() (nodes []int32) {
 	add := func(wished string) {
 		var found []int32
@@ -30,5 +31,6 @@ func (q *query) named() (nodes []int32) {
 	return nodes
 }
 
-// identifier is a word that programs write: with _, -, :, . or / inside, or a capital after a small letter.
+// identifier matches a word in the form of an identifier: with _, -, :, . or / inside, or a capital after a small
+// letter.
 var identifier = regexp.MustCompile(`[\pL\d][_:./-]+[\pL\d]|\p{Ll}\p{Lu}`)

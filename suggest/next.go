@@ -16,7 +16,7 @@ import (
 	"waymark/suggest/semantic"
 )
 
-// Next ranks what may come after the context: tools and capabilities in one list, each by the best
+// Next ranks the tools and capabilities that may come after the context in one list, each by the best
 // formula that applies to it.
 func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 	limit, err := limitOf("limit", r.Limit, 5, MaxLimit)
@@ -50,7 +50,7 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 	top = slices.DeleteFunc(top, func(c candidate) bool { return q.confidence(c) < r.MinConfidence })
 	r.Context, r.Limit, r.Profile = q.spelled, limit, q.profile
 	show := want(r.Explain)
-	r.Explain = nil // how much is shown is no part of the question
+	r.Explain = nil // the suggestion id does not depend on the amount of detail
 	a := NextAnswer{
 		SuggestionID: m.suggestionID("next", r, r.Withheld, r.Pinned), Suggestions: make([]Suggestion, 0, len(top)),
 		Stop: q.stop(), Mode: q.mode, Model: q.who(),
@@ -77,7 +77,8 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 	return a, nil
 }
 
-// pinned is the suggestion of a node by a rule. One without a score has confidence 0: the history says nothing about it.
+// pinned returns the suggestion of a node that a rule pins. If the node is not ranked (was is nil), its score and
+// confidence are 0.
 func (q *query) pinned(n int32, was *Suggestion, rule string) Suggestion {
 	if was == nil {
 		was = &Suggestion{ID: q.IDs[n], Kind: q.Kind(n), Formula: FormulaPin, Evidence: q.evidence(n)}
@@ -88,9 +89,10 @@ func (q *query) pinned(n int32, was *Suggestion, rule string) Suggestion {
 
 func pinReason(rule string) string { return "pinned by the operator (rule " + rule + ")" }
 
-// pinFirst puts what rules pin in front of a ranking, in the order of the rules. was is nil for what is not in it.
+// pinFirst moves pinned ids to the front of a ranking, in the order of the pins. It passes a nil was for an id that is
+// not in the ranking.
 func pinFirst[T interface{ id() string }](q *query, ranked []T, pins []Pin, limit int, pinned func(n int32, was *T, rule string) T) []T {
-	for _, p := range slices.Backward(pins) { // each goes to the front
+	for _, p := range slices.Backward(pins) { // each is inserted at the front
 		n, ok := q.Find(p.ID)
 		if !ok || !q.Live(n) || !q.allowed(p.ID) {
 			continue
@@ -106,8 +108,8 @@ func pinFirst[T interface{ id() string }](q *query, ranked []T, pins []Pin, limi
 	return ranked[:min(limit, len(ranked))]
 }
 
-// doubt bounds the confidences for a foreign intent by the probability that it can be served. After a context, what
-// follows speaks for itself.
+// doubt bounds the confidences for a foreign intent by the probability that it can be served. It does nothing after a
+// context, which is evidence by itself.
 func (q *query) doubt() {
 	if q.mode != Active || q.last != episodic.NoTool {
 		return
@@ -118,12 +120,12 @@ func (q *query) doubt() {
 	}
 }
 
-// nothingFits reports whether the answer is empty because nothing serves the intent.
+// nothingFits reports whether the answer must be empty because nothing serves the intent. It is false after a context.
 func (q *query) nothingFits() bool {
 	return q.last == episodic.NoTool && (slices.Contains(q.warnings, WarnForeign) || slices.Contains(q.warnings, WarnNoIntentMatch))
 }
 
-// stop is the probability that the task is over after the last step.
+// stop returns the probability that the task ends after the last step.
 func (q *query) stop() float64 {
 	if q.last == episodic.NoTool {
 		return 0
@@ -135,7 +137,7 @@ func (q *query) stop() float64 {
 	return min(Cap, StopProbability(u.Ends, u.Steps, q.Totals.Episodes, q.Totals.Steps))
 }
 
-// followedBy counts what came after a node.
+// followedBy counts the transitions from a node, including those to itself.
 func (q *query) followedBy(n int32) uint64 {
 	var total uint64
 	for _, count := range q.Graph.Counts(n) {
@@ -147,8 +149,8 @@ func (q *query) followedBy(n int32) uint64 {
 	return total
 }
 
-// evidence are the counts behind a suggestion: outcomes after the last step, how often it followed that step,
-// and, of a capability, how far its tools are those of the context.
+// evidence returns the counts behind a suggestion: outcomes after the last step, how often the node followed that
+// step and, for a capability, the overlap of its tools with the context.
 func (q *query) evidence(n int32) Evidence {
 	r := q.after(n)
 	e := Evidence{Successes: r.N - r.Failures, Failures: r.Failures}
@@ -164,7 +166,7 @@ func (q *query) evidence(n int32) Evidence {
 	return e
 }
 
-// reason says in one sentence what the largest term of the score of a candidate rests on.
+// reason describes in one phrase the evidence for the largest term of the score of a candidate.
 func (q *query) reason(c candidate) string {
 	n := c.node
 	switch {
@@ -210,8 +212,8 @@ func (q *query) reason(c candidate) string {
 	return fmt.Sprintf("%d of %d recorded steps used it", q.Usage.At(n).Steps, q.Totals.Steps)
 }
 
-// largestTerm names the largest term of a score; empty where none speaks for it. Of the reference, from which a learned
-// score starts, that is its own largest one.
+// largestTerm returns the name of the largest term of a score, empty if no term is positive. If the largest term of a
+// learned score is the reference, it returns the name of the largest term of the reference.
 func (q *query) largestTerm(c candidate) string {
 	largest := func(terms []Term) string {
 		return slices.MaxFunc(append([]Term{{}}, terms...), func(a, b Term) int { return cmp.Compare(a.Contribution, b.Contribution) }).Name
@@ -230,7 +232,7 @@ func (q *query) largestTerm(c candidate) string {
 	return name
 }
 
-// afterReason says how a node is near the last step in past tasks, as a term of the score counts it.
+// afterReason describes how a node is related to the last step in past tasks, for the given term of the score.
 func (q *query) afterReason(n int32, term string) string {
 	_, count := q.transition(q.last, n)
 	last, shared := q.IDs[q.last], len(q.Graph.Shared(q.last, n))
@@ -247,7 +249,7 @@ func (q *query) afterReason(n int32, term string) string {
 	return "close to the context in the graph"
 }
 
-// words names the words of the intent that a node's own text has.
+// words lists up to four words of the intent that the node's own text has.
 func (q *query) words(n int32) string {
 	var words, terms, own []string
 	for word, term := range semantic.Terms(q.wording.intent) {
@@ -266,8 +268,8 @@ func (q *query) words(n int32) string {
 	return " in: " + strings.Join(own[:min(4, len(own))], ", ")
 }
 
-// suggestionID names an answer: the same question to the same model with the same thesaurus, exclusions and pins has the same
-// id.
+// suggestionID returns the id of an answer. Equal requests to the same model with the same thesaurus, exclusions and
+// pins have the same id.
 func (m *Model) suggestionID(operation string, request any, held *Exclusions, pinned []Pin) string {
 	b, err := json.Marshal(request)
 	if err == nil && (held != nil || len(pinned) > 0) {

@@ -9,19 +9,19 @@ import (
 	"waymark/suggest/learn/rank"
 )
 
-// How a plan is drawn up. Chosen on every sixth train episode of five public histories, not fitted.
+// Parameters of plans. They were chosen on every sixth training episode of five public histories, not fitted.
 const (
-	targetShare    = 0.50 // of the best match of a text, below which a task that feeds another only serves it
-	stopAt         = 0.50 // a walk ends where the task more likely ends than not
+	targetShare    = 0.50 // share of the best text match below which a task that another depends on is a prerequisite
+	stopAt         = 0.50 // probability of the end of the task at which a walk ends
 	alternatives   = 5
-	noHistorySteps = 5    // of a walk while no task was ever seen
-	provides       = 0.50 // of the uses of a tool, another one came right before it and gave what it takes
+	noHistorySteps = 5    // length of a walk without recorded episodes
+	provides       = 0.50 // least share of the uses of a tool in which another one preceded it and provided its input
 )
 
-// Plan returns a DAG: for an intent the tools that a task for it needs, in order and linked, as package rank plans, with
-// the sources of what they take; for a context alone the likeliest way on, with neither that from the usual beginning. An
-// intent that nothing serves has an empty plan. Where the evidence is weak, the confidence is low and warnings name the
-// reason.
+// Plan returns a DAG. For an intent, it has the tools that a task for the intent needs, ordered and linked as package
+// rank plans them, with the sources of their arguments. For a context alone, it has the likeliest continuation, and
+// without both the likeliest sequence from the usual first tool. An intent that nothing serves has an empty plan. If
+// the evidence is weak, the confidence is low and warnings name the reason.
 func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 	if _, err := limitOf("max_steps", r.MaxSteps, MaxSteps, MaxSteps); err != nil {
 		return DAGAnswer{}, err
@@ -52,20 +52,20 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 	p.cover()
 	a := p.answer()
 	r.Context, r.Profile = q.spelled, q.profile
-	r.Explain = nil // how much is shown is no part of the question
+	r.Explain = nil // the suggestion id does not depend on the amount of detail
 	a.SuggestionID = m.suggestionID("dag", r, r.Withheld, r.Pinned)
 	return a, nil
 }
 
-// plan is a DAG being drawn up.
+// plan is a DAG under construction.
 type plan struct {
 	*query
 	request DAGRequest
-	most    int // tasks
+	most    int // maximum number of tasks
 	tasks   []task
-	repeats bool        // the tasks are those of a task recorded since the build
-	fresh   float64     // chance of the best task that is planned for what came after the build
-	others  []candidate // what was not chosen, best first
+	repeats bool        // the plan repeats the steps of a task recorded since the build
+	fresh   float64     // highest chance of a task planned by evidence from after the build
+	others  []candidate // candidates that were not chosen, best first
 }
 
 // task is a node of the plan; after holds the positions of the tasks it depends on.
@@ -73,30 +73,31 @@ type task struct {
 	node    int32
 	slot    string
 	score   float64
-	low     float64 // bound of the confidence
+	low     float64 // lower bound of the confidence
 	formula string
 	terms   []Term
 	reason  string
 	after   []int
 }
 
-// planRequest asks package rank for the plan of the intent: with what was fitted or, for profile seed and until that is
-// done, with the reference alone.
+// planRequest requests the plan of the intent from package rank: with the fitted models or, for profile seed and until
+// a fit is done, with the reference alone.
 func (q *query) planRequest(fitted bool, vector []float32) {
 	l, _ := q.fitted(fitted)
 	s := q.situation(vector, len(q.context) > 0, func(t int32) bool {
 		_, done := slices.BinarySearch(q.distinct, l.node[t])
 		return !done && q.passes(l.node[t])
 	})
-	s.Around = q.graph.Around(nil) // a plan is of the whole task
+	s.Around = q.graph.Around(nil) // a plan covers the whole task, so graph measures ignore the context
 	defer s.Around.Close()
 	q.planned, q.reference = l.ranker.Plan(s), false
 	q.adopt(l, q.planned.Answer)
 }
 
-// take takes over the plan for the intent: without what is exhausted, of the rest the likeliest as far as it may be long.
-// What came after the build counts: a request like this one, more than any before, has its tools, and the tool whose text
-// matches best is added.
+// take builds the tasks from the plan for the intent. It drops nodes that fail the filters, are in the context or are
+// exhausted, and then the least likely tasks beyond the maximum length. It also uses evidence from after the build: if
+// a request since then is similar to this one, and more than any before, the plan repeats its tools; and if the best
+// text match is a new text, its tool is added.
 func (p *plan) take() {
 	var tasks []task
 	if near := p.recentTasks(); near.nearest >= recentCopy && near.nearest > p.value(rank.Nearest) {
@@ -148,7 +149,7 @@ func (p *plan) considered(n int32) int32 {
 	return n
 }
 
-// foreseen is the task of a step that package rank plans.
+// foreseen returns the task of a step planned by package rank.
 func (p *plan) foreseen(s rank.Step) task {
 	c := candidate{node: p.learned.node[s.Tool], formula: FormulaLogistic, p: s.Chance}
 	if i := slices.IndexFunc(p.ranking.Ranked, func(r rank.Ranked) bool { return r.Tool == s.Tool }); i >= 0 {
@@ -161,14 +162,14 @@ func (p *plan) foreseen(s rank.Step) task {
 	return t
 }
 
-// recorded is the task of a node that what came after the build speaks for.
+// recorded returns the task of a node chosen by evidence from after the build.
 func (p *plan) recorded(n int32) task {
 	t := p.added(n, 0)
 	p.fresh = max(p.fresh, t.score)
 	return t
 }
 
-// added is the task of a node by its own score, at least with the chance given.
+// added returns the task of a node by its own score, with at least the given chance.
 func (p *plan) added(n int32, least float64) task {
 	c, ok := p.plain(p.considered(n))
 	if !ok {
@@ -178,7 +179,7 @@ func (p *plan) added(n int32, least float64) task {
 	return p.shown(p.query, c, c.p)
 }
 
-// newest is the tool whose text matches best, if that is new; else -1.
+// newest returns the tool with the best text match if its text is new since the build and matches well enough, else -1.
 func (p *plan) newest() int32 {
 	best := int32(-1)
 	for _, n := range p.nodes.candidateNodes {
@@ -197,14 +198,14 @@ func (p *plan) has(n int32) bool {
 	return slices.ContainsFunc(p.tasks, func(t task) bool { return t.node == n })
 }
 
-// mayAdd reports whether a node passes the filters and neither the context nor the plan has it.
+// mayAdd reports whether a node passes the filters and is in neither the context nor the plan.
 func (p *plan) mayAdd(n int32) bool {
 	return !p.nodes.inFlight[p.considered(n)] && p.passes(n) && !p.has(n)
 }
 
-// without drops tasks. What came after one comes after what that came after.
+// without removes tasks. A task that depends on a removed one inherits the dependencies of that one.
 func without(tasks []task, drop func(i int) bool) (kept []task) {
-	stands := make([][]int, len(tasks)) // what a link from a task becomes
+	stands := make([][]int, len(tasks)) // by task, the kept tasks that replace it as a dependency
 	for i, t := range tasks {
 		var after []int
 		for _, a := range t.after {
@@ -220,7 +221,7 @@ func without(tasks []task, drop func(i int) bool) (kept []task) {
 	return kept
 }
 
-// pin adds what rules pin to this intent. Where the plan is as long as it may be, it takes the place of the last task.
+// pin adds the pinned ids of the request. If the plan has its maximum length, a pinned id replaces the last task.
 func (p *plan) pin() {
 	for _, pin := range p.request.Pinned {
 		n, ok := p.Find(pin.ID)
@@ -240,10 +241,10 @@ func (p *plan) pin() {
 	}
 }
 
-// shows reports whether terms and the reason of each task are wanted.
+// shows reports whether the answer includes the terms and the reason of each task.
 func (p *plan) shows() bool { return want(p.request.Explain) }
 
-// shown is the task of a candidate of a query, with terms where they are wanted.
+// shown returns the task of a candidate of a query, with terms if the answer includes them.
 func (p *plan) shown(q *query, c candidate, score float64) task {
 	t := task{node: c.node, slot: SlotTarget, score: score, low: q.low(c), formula: c.formula, reason: q.reason(c)}
 	if p.shows() {
@@ -252,7 +253,7 @@ func (p *plan) shown(q *query, c candidate, score float64) task {
 	return t
 }
 
-// walk goes the likeliest way on from the context, or from the usual beginning.
+// walk appends the likeliest next step repeatedly, from the context or from the usual first tool.
 func (p *plan) walk() {
 	most := cmp.Or(p.request.MaxSteps, max(1, p.usualLength()-len(p.context)))
 	for way := slices.Clone(p.context); len(p.tasks) < most; {
@@ -271,7 +272,8 @@ func (p *plan) walk() {
 	}
 }
 
-// step is the best tool after a way that is not on it yet; at its beginning the usual first tool, else a hub.
+// step returns the best tool after the steps of way that is not among them. For an empty way, it is the usual first
+// tool, else a hub. It returns false if the task probably ends or there is no such tool.
 func (p *plan) step(way []int32) (task, bool) {
 	ids := make([]string, len(way))
 	for i, n := range way {
@@ -279,7 +281,7 @@ func (p *plan) step(way []int32) (task, bool) {
 	}
 	q, err := p.newQuery(ids, "", p.request.Allow)
 	if err != nil {
-		return task{}, false // the ids are the model's own; only a context too long ends here
+		return task{}, false // the ids are valid, so the only possible error is a context that is too long
 	}
 	defer q.close()
 	q.withheld = p.withheld
@@ -307,7 +309,7 @@ func (p *plan) step(way []int32) (task, bool) {
 	return p.shown(q, top[0], top[0].confidence()), true
 }
 
-// usualLength is the mean number of steps of an episode.
+// usualLength returns the rounded mean number of steps of an episode, between 1 and MaxSteps.
 func (p *plan) usualLength() int {
 	if p.Totals.Episodes == 0 {
 		return noHistorySteps

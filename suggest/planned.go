@@ -11,7 +11,7 @@ import (
 	"waymark/internal/numeric"
 )
 
-// answer puts the plan into words and numbers.
+// answer converts the plan to the answer of Plan.
 func (p *plan) answer() DAGAnswer {
 	a := DAGAnswer{
 		DAG: DAG{Intent: p.wording.wished, Tasks: make([]Task, len(p.tasks))}, Mode: p.mode, Paths: []Path{}, Alternatives: []Alternative{}, Model: p.who(),
@@ -50,7 +50,8 @@ func (p *plan) answer() DAGAnswer {
 	return a
 }
 
-// rate fills in the confidence of the plan, with terms that give it. top is the best score of a task.
+// rate fills in the confidence of the plan and its terms. It returns the confidence that any tool fits the intent or,
+// for a walk, the confidence of the plan. top is the best score of a task.
 func (p *plan) rate(a *DAGAnswer, top float64) (fits float64) {
 	s := sum{keep: true}
 	switch {
@@ -86,7 +87,7 @@ func (p *plan) rate(a *DAGAnswer, top float64) (fits float64) {
 	return fits
 }
 
-// path is the learned way from a to b.
+// path returns a shortest path from a to b in the learned graph.
 func (p *plan) path(a, b int32) Path {
 	way := p.ways.Of(p.Graph).Path(a, b, maxHops, nil)
 	out := Path{From: p.IDs[a], To: p.IDs[b], Via: []string{}, Hops: max(0, len(way)-1)}
@@ -100,7 +101,8 @@ func (p *plan) path(a, b int32) Path {
 // maxHops bounds the search for a path; beyond four hops the confidence is the same.
 const maxHops = 6
 
-// standsFor is the task an alternative is most like by shared neighbours.
+// standsFor returns the id of the task that an alternative is most similar to by shared neighbours, empty if it shares
+// none.
 func (p *plan) standsFor(n int32) string {
 	best, bestAA := "", 0.0
 	for j, t := range p.tasks {
@@ -111,7 +113,8 @@ func (p *plan) standsFor(n int32) string {
 	return best
 }
 
-// rationale says in a sentence or two what speaks for the likeliest task of the plan, and what orders all.
+// rationale describes in one or two sentences the evidence for the likeliest task of the plan and the source of the
+// order.
 func (p *plan) rationale(foremost string) string {
 	targets, prerequisites, pinned, why := 0, 0, "", ""
 	for _, t := range p.tasks {

@@ -11,40 +11,40 @@ import (
 	"waymark/suggest/semantic"
 )
 
-// query is one question to a model.
+// query is one request to a model.
 type query struct {
 	*Model
 	*scratch
 	mode      Mode
 	wording   requestText
-	last      int32 // the last known one, or episodic.NoTool
-	cluster   int32 // the cluster that stands for the situation, -1 = none
+	last      int32 // the last known node of the context, or episodic.NoTool
+	cluster   int32 // the cluster of the last step, else of the best match; -1 = none
 	allow     []string
-	profile   string         // that answers
+	profile   string         // the profile that answers
 	rated     int32          // the node of rate, -1 = none
 	rate      episodic.Rate  // of that node after the last step
-	around    *rank.Around   // the graph as it is seen from the context
-	learned   *learned       // what the ranking is of
-	ranking   *rank.Answer   // nil where nothing can be ranked: in an exploration, and after unknown steps alone
-	reference bool           // scores are those of the reference, without what was learned
-	planned   *rank.Plan     // if a plan was asked for; ranking is its answer
-	looking   bool           // a search: what is asked for decides, not what usually comes next
+	around    *rank.Around   // the graph around the context
+	learned   *learned       // the models that made the ranking
+	ranking   *rank.Answer   // nil in exploration mode, and if only the graph has evidence
+	reference bool           // scores are those of the reference, without learned models
+	planned   *rank.Plan     // set for the plan of an intent; ranking is its answer
+	looking   bool           // a search: ranks by the words of the query, not by the usual next step
 	kinds     []catalog.Kind // of the results; empty: both
-	bound     float64        // of confidences: below 1 for an intent that nothing serves
+	bound     float64        // upper bound of confidences: below 1 for a foreign intent
 	warnings  []string
 
 	withheld *Exclusions
 }
 
-// requestText is what was asked in words.
+// requestText is the intent or query of a request.
 type requestText struct {
-	wished   string             // the intent as it was asked
+	wished   string             // the intent as written in the request
 	intent   string             // with misspelt words corrected
-	match    *semantic.Matching // with all texts; nil if nothing asked for it
-	endpoint map[int32]float64  // nearness of texts by an embeddings endpoint, by their numbers
+	match    *semantic.Matching // match with all texts; nil until first used
+	endpoint map[int32]float64  // by number of a text, its nearness by an embeddings endpoint
 }
 
-// checkSizes applies the limits that keep the cost of a question bounded. What an element means is checked later.
+// checkSizes applies the limits that bound the cost of a request. The elements themselves are checked later.
 func checkSizes(context []string, intent string, allow []string) error {
 	if len(context) > MaxContext {
 		return &RequestError{Invalid, "context", fmt.Sprintf("has %d elements, at most %d", len(context), MaxContext)}
@@ -63,7 +63,7 @@ func checkSizes(context []string, intent string, allow []string) error {
 	return nil
 }
 
-// newQuery starts a query; close must follow.
+// newQuery starts a query, which must be closed.
 func (m *Model) newQuery(context []string, intent string, allow []string) (*query, error) {
 	if err := checkSizes(context, intent, allow); err != nil {
 		return nil, err
@@ -113,14 +113,14 @@ func (m *Model) newQuery(context []string, intent string, allow []string) (*quer
 		q.addCandidate(u)
 		q.nodes.inFlight[u] = true
 	}
-	// Patterns that match no id are most likely misspelt; an empty answer alone would not say so.
+	// Patterns that match no id are most likely misspelt. The warning distinguishes this from other empty answers.
 	if len(m.IDs) > 0 && !slices.ContainsFunc(m.IDs, q.permitted) {
 		q.warn(WarnNothingAllowed)
 	}
 	return q, nil
 }
 
-// close hands the buffers back to the pool. The query must not be used after it: it lives in them.
+// close returns the buffers to the pool. The query must not be used afterwards, because it is part of the buffers.
 func (q *query) close() {
 	if q.wording.match != nil {
 		q.wording.match.Close()
@@ -129,11 +129,11 @@ func (q *query) close() {
 		q.around.Close()
 	}
 	s, pool := q.scratch, q.Counts.Buffers
-	*q = query{} // keeps no model alive
+	*q = query{} // so that the pool keeps no model alive
 	pool.Put(s)
 }
 
-// matching is the intent compared with all texts.
+// matching returns the match of the intent with all texts, computed on first use.
 func (q *query) matching() *semantic.Matching {
 	if q.wording.match == nil {
 		q.wording.match = q.measures.texts.texts().Matcher().Match(q.wording.intent)
@@ -141,10 +141,10 @@ func (q *query) matching() *semantic.Matching {
 	return q.wording.match
 }
 
-// textCandidates is how many texts that an endpoint places near the intent are candidates.
+// textCandidates is the number of texts nearest to the intent by an embeddings endpoint that become candidates.
 const textCandidates = 256
 
-// nearByEndpoint notes which texts an embeddings endpoint places near the intent.
+// nearByEndpoint stores the texts nearest to the intent by an embeddings endpoint, given the vector of the intent.
 func (q *query) nearByEndpoint(vector []float32) {
 	if q.wording.endpoint != nil || len(vector) == 0 {
 		return

@@ -15,13 +15,13 @@ type candidate struct {
 	score   float64
 	formula string
 	p       float64 // probability, if the formula is learned
-	stored  bool    // a capability by its tools
-	covers  int     // tools of the list that a capability covers
-	part    int32   // the best of them
-	newer   float64 // part of the score that rests on what came after the build
+	stored  bool    // a capability scored by its tools
+	covers  int     // number of tools of the list that a capability covers
+	part    int32   // the best of these tools
+	newer   float64 // part of the score from evidence after the build
 }
 
-// better orders candidates: score, then what covers more of the others, then id.
+// better orders candidates by score, then by the number of covered tools, then by id.
 func (q *query) better(a, b candidate) bool {
 	if a.score != b.score {
 		return a.score > b.score
@@ -32,7 +32,7 @@ func (q *query) better(a, b candidate) bool {
 	return q.IDs[a.node] < q.IDs[b.node]
 }
 
-// best keeps the limit best of all candidates that are wanted, in order.
+// best returns the limit best of the wanted candidates, in order.
 func (q *query) best(limit int, want func(node int32) bool) []candidate {
 	top := q.ranked[:0]
 	q.candidates(func(c candidate) { top = q.keep(top, c, limit, want) })
@@ -43,7 +43,7 @@ func (q *query) best(limit int, want func(node int32) bool) []candidate {
 	return top
 }
 
-// candidates visits everything that has a score.
+// candidates visits all nodes that have a score.
 func (q *query) candidates(visit func(c candidate)) {
 	// A capability that covers tools is visited once, below, with the better of its two scores.
 	q.plainCandidates(func(c candidate) {
@@ -56,7 +56,7 @@ func (q *query) candidates(visit func(c candidate)) {
 	}
 }
 
-// plainCandidates visits everything that has a score by itself.
+// plainCandidates visits all nodes that have a score of their own, apart from covering.
 func (q *query) plainCandidates(visit func(c candidate)) {
 	if !q.reference {
 		q.learnedCandidates(visit)
@@ -72,7 +72,7 @@ func (q *query) plainCandidates(visit func(c candidate)) {
 	}
 }
 
-// keep puts a candidate to its place among the limit best, if it is one of them and wanted.
+// keep inserts a candidate into the ordered list of the limit best if it is one of them and wanted.
 func (q *query) keep(top []candidate, c candidate, limit int, want func(node int32) bool) []candidate {
 	if len(top) == limit && !q.better(c, top[limit-1]) || !want(c.node) {
 		return top
@@ -88,12 +88,13 @@ func (q *query) keep(top []candidate, c candidate, limit int, want func(node int
 	return top
 }
 
-// passes are the filters every answer applies.
+// passes applies the filters of all answers to a node.
 func (q *query) passes(n int32) bool {
 	return q.Live(n) && (len(q.kinds) == 0 || slices.Contains(q.kinds, q.Kind(n))) && q.allowed(q.IDs[n]) && !q.Unconfirmed(n) && !q.after(n).Excluded(q.Rates.Sources())
 }
 
-// after is how a node did after the last step. Formulas ask for one node one after the other.
+// after returns the outcomes of a node after the last step. It caches the last node, because several formulas read the
+// same node in succession.
 func (q *query) after(n int32) episodic.Rate {
 	if q.rated != n {
 		q.rated, q.rate = n, q.Rates.After(n, q.last)
@@ -101,7 +102,7 @@ func (q *query) after(n int32) episodic.Rate {
 	return q.rate
 }
 
-// score takes the better of the formulas that apply to a node. ok is false where none does.
+// score returns the best score of a node by the formulas that apply. ok is false if no score is above 0.
 func (q *query) score(n int32) (best candidate, ok bool) {
 	if q.exhausted(n) {
 		return candidate{}, false
@@ -116,13 +117,13 @@ func (q *query) score(n int32) (best candidate, ok bool) {
 	return best, ok
 }
 
-// exhausted reports whether a capability has nothing left to do: all its tools are in the context.
+// exhausted reports whether all tools of a capability are in the context.
 func (q *query) exhausted(n int32) bool {
 	both, size := q.overlap(n)
 	return size > 0 && both == size
 }
 
-// formulas lists what applies to a node in this situation.
+// formulas lists the formulas that apply to a node in this situation.
 func (q *query) formulas(n int32) []string {
 	capability := q.Kind(n) == catalog.KindCapability
 	switch {
@@ -137,7 +138,7 @@ func (q *query) formulas(n int32) []string {
 	case q.mode == Active:
 		return hybridOnly
 	case q.last == episodic.NoTool:
-		return nil // a context of unknown ids alone says nothing
+		return nil // a context of unknown ids only is no evidence
 	}
 	return toolOnly
 }
@@ -161,16 +162,16 @@ func (q *query) apply(formula string, n int32, s *sum) float64 {
 	return q.hybrid(n, s)
 }
 
-// signals are the measures of the graph for a node after the context.
+// signals returns the graph measures of a node after the context.
 func (q *query) signals(n int32) rank.Signals { return q.around.Signals(n) }
 
-// toolScore is [rank.Signals.ToolScore], with outcomes.
+// toolScore returns [rank.Signals.ToolScore] with outcomes.
 func (q *query) toolScore(n int32, s *sum) float64 {
 	terms, score := q.signals(n).ToolScore()
 	return q.withOutcomes(n, s, terms[:], score)
 }
 
-// hybrid is [rank.Signals.RankScore], with outcomes; in an exploration only importance counts.
+// hybrid returns [rank.Signals.RankScore] with outcomes. In exploration mode only PageRank counts.
 func (q *query) hybrid(n int32, s *sum) float64 {
 	terms, score := q.signals(n).RankScore(q.around.Alpha(), q.nodes.semantic[n])
 	if q.mode == Exploration {
@@ -179,7 +180,7 @@ func (q *query) hybrid(n int32, s *sum) float64 {
 	return q.withOutcomes(n, s, terms[:], score)
 }
 
-// withOutcomes adds the terms of a score that is not 0, and what past outcomes say.
+// withOutcomes adds the terms of a score and the adjustment by past outcomes. A score of 0 stays 0.
 func (q *query) withOutcomes(n int32, s *sum, terms []rank.Term, score float64) float64 {
 	if score == 0 {
 		return 0
@@ -193,7 +194,7 @@ func (q *query) withOutcomes(n int32, s *sum, terms []rank.Term, score float64) 
 	return s.close()
 }
 
-// mixed is MixedScore for a capability, mapped to the range of the other scores.
+// mixed returns the MixedScore of a capability, mapped to the range of the other scores.
 func (q *query) mixed(n int32, s *sum) float64 {
 	relevance, boost, reliability := q.mixing(n)
 	if relevance == 0 {
@@ -207,7 +208,7 @@ func (q *query) mixed(n int32, s *sum) float64 {
 	return Comparable(x)
 }
 
-// mixing are the factors of MixedScore for a capability.
+// mixing returns the factors of MixedScore for a capability: all 0 if it is not relevant.
 func (q *query) mixing(n int32) (relevance, boost, reliability float64) {
 	relevance = q.nodes.semantic[n]
 	if q.mode != Active {
@@ -221,18 +222,18 @@ func (q *query) mixing(n int32) (relevance, boost, reliability float64) {
 	return relevance, q.boost(n), Reliability(rate.SuccessRate(), rate.Known())
 }
 
-// boost is StructuralBoost of a capability in this situation.
+// boost returns the StructuralBoost of a capability in this situation.
 func (q *query) boost(n int32) float64 { return StructuralBoost(q.clustered(n)) }
 
-// clustered says whether a capability is in the cluster of the last step, and which share of the context
-// is in the capability's.
+// clustered reports whether a capability is in the cluster of the last step, and returns the share of the
+// context that is in the cluster of the capability.
 func (q *query) clustered(n int32) (same bool, share float64) {
 	c := q.Model.cluster(n)
 	if c < 0 {
 		return false, 0
 	}
 	if len(q.distinct) == 0 {
-		// No context: the cluster of the best match stands in for it.
+		// Without a context, the cluster of the best match is used instead.
 		if q.cluster == c {
 			return true, 1
 		}
@@ -247,7 +248,7 @@ func (q *query) clustered(n int32) (same bool, share float64) {
 	return q.Model.cluster(q.last) == c, float64(in) / float64(len(q.distinct))
 }
 
-// overlap counts the capability's tools, and those already in the context.
+// overlap returns the number of tools of a capability that are in the context, and of all its tools.
 func (q *query) overlap(n int32) (both, size int) {
 	for _, t := range q.CapabilityTools(n) {
 		if q.nodes.stamp[t] == q.nodes.epoch && q.nodes.inFlight[t] {
@@ -257,7 +258,7 @@ func (q *query) overlap(n int32) (both, size int) {
 	return both, len(q.CapabilityTools(n))
 }
 
-// episodic adds what past outcomes say.
+// episodic adds the term for past outcomes.
 func (q *query) episodic(n int32, s *sum) {
 	r := q.after(n)
 	if r.N == 0 {
@@ -282,8 +283,8 @@ func (q *query) explain(c candidate) []Term {
 	return s.terms
 }
 
-// shownScore is the score of a candidate as answers give it: its probability where that was learned, in which case
-// candidate.score orders candidates on the scale of log-odds or logarithms. It lies in [0, 1].
+// shownScore returns the score of a candidate in answers, in [0, 1]. If the score was learned, it is the probability,
+// while candidate.score orders candidates on the scale of log-odds or logarithms.
 func (q *query) shownScore(c candidate) float64 {
 	if c.formula == FormulaLogistic || c.formula == FormulaCovers && !q.reference {
 		return min(max(c.p, 1e-300), 1-1e-15) // keeps the log-odds finite
@@ -291,7 +292,7 @@ func (q *query) shownScore(c candidate) float64 {
 	return c.score
 }
 
-// withRest adds the term that makes the contributions add up to the log-odds of the score.
+// withRest appends the term "rest", so that the contributions add up to the log-odds of the score.
 func withRest(terms []Term, score float64) []Term {
 	rest := numeric.Ln(score / (1 - score))
 	for _, t := range terms {
@@ -300,7 +301,7 @@ func withRest(terms []Term, score float64) []Term {
 	return append(terms, Term{"rest", rest, 1, rest})
 }
 
-// confidence is the probability where there is one, else the score.
+// confidence returns the probability if the candidate has one, else the score, capped.
 func (c candidate) confidence() float64 {
 	if c.formula == FormulaLogistic || c.formula == FormulaCovers {
 		return min(Cap, c.p)
@@ -308,11 +309,12 @@ func (c candidate) confidence() float64 {
 	return min(Cap, c.score)
 }
 
-// confidence of a candidate for the next step.
+// confidence returns the confidence of a candidate, limited by the bound for foreign intents.
 func (q *query) confidence(c candidate) float64 { return min(q.bound, c.confidence()) }
 
-// low is a lower bound, in 90 % of cases, of the confidence of a candidate, by the claims that were judged in such
-// situations: held-out steps or past requests. It is 0 where none were.
+// low returns a lower bound of the confidence of a candidate that holds in 90 % of cases, estimated from the
+// predictions for held-out steps or past requests in such situations. It is 0 without such predictions and for the
+// reference.
 func (q *query) low(c candidate) float64 {
 	confidence := q.confidence(c)
 	if q.reference {

@@ -12,9 +12,9 @@ import (
 	"waymark/suggest/semantic"
 )
 
-// recent is what the counts hold and the measures do not know yet: texts of tools and capabilities that are
-// new or have changed, and requests. A build indexes them with everything else; until then they are searched
-// beside the index, so that an answer counts them as soon as they are acknowledged:
+// recent holds the data of the counts that the measures do not include yet: new or changed texts of tools and
+// capabilities, and new requests. The next build indexes them with all others. Until then they are searched in
+// addition to the index, so that answers count them as soon as they are acknowledged:
 //
 //	counts ──┬─▶ measures (last build) ──▶ texts, past requests ───────┐
 //	         └─▶ recent (since then) ────▶ texts beside, requests ─────┴─▶ answers
@@ -22,30 +22,31 @@ import (
 // It is a function of the counts and the measures, so equal logs give equal answers. It is immutable.
 type recent struct {
 	documents map[int32]semantic.Document // by node
-	node      []int32                     // of these, rising
-	text      func() *semantic.Matcher    // of these, read when first asked for
-	requests  *semantic.Requests          // past ones first
-	episode   []int32                     // of those since the build
+	node      []int32                     // nodes of documents, ascending
+	text      func() *semantic.Matcher    // matcher of documents, built on first use
+	requests  *semantic.Requests          // the requests of the build, then those since the build
+	episode   []int32                     // episodes of the requests since the build
 }
 
 // recentBuilder extends recent from one set of counts to the next.
 type recentBuilder struct {
 	mu       sync.Mutex
-	nodes    int // ids that were looked at
-	episodes int
-	view     *history.Catalog // as far as its texts were looked at
+	nodes    int              // number of ids that now includes
+	episodes int              // number of episodes that now includes
+	view     *history.Catalog // the catalog that now includes
 	now      *recent
 }
 
-// recentOf returns what c has beyond the measures. Counts that follow one another cost what came between.
+// recentOf returns the data of c that the measures do not include. For successive counts it processes only the
+// additions.
 func (m *Measures) recentOf(c *history.Counts) *recent {
 	b := &m.recent
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if m.measured == nil || b.now == nil && len(c.IDs) == m.nodes && c.Past.N == m.episodes && c.Catalog == m.measured {
-		return &recent{} // the counts that were measured
+		return &recent{} // c are the measured counts
 	}
-	// The first call, or counts that are older than the last ones: begin at those that were measured.
+	// On the first call, or if the counts are older than the last ones, start from the measured counts.
 	if b.now == nil || len(c.IDs) < b.nodes || c.Past.N < b.episodes {
 		b.nodes, b.episodes, b.view, b.now = m.nodes, m.episodes, m.measured, &recent{requests: m.texts.requests()}
 	}
@@ -64,7 +65,7 @@ func (m *Measures) recentOf(c *history.Counts) *recent {
 				continue
 			}
 			d := c.Document(id)
-			if now.documents[n] = d; history.Of(m.texts.tool, n, -1) >= 0 && d == m.measured.Document(id) { // as it was when it was indexed
+			if now.documents[n] = d; history.Of(m.texts.tool, n, -1) >= 0 && d == m.measured.Document(id) { // as indexed
 				delete(now.documents, n)
 			}
 		}
@@ -89,10 +90,10 @@ func (m *Measures) recentOf(c *history.Counts) *recent {
 	return b.now
 }
 
-// changed reports whether a node's text is not the one that the text index has.
+// changed reports whether the text of a node differs from that in the text index, or is not in the index.
 func (r *recent) changed(n int32) bool { _, ok := r.documents[n]; return ok }
 
-// said reports whether a past request, or a text since the build, has a word of this stem.
+// said reports whether a past request, or a text since the build, contains a word with this stem.
 func (m *Model) said(stem string) (found bool) {
 	for _, c := range m.unindexed() {
 		c.Having(stem, func(int32) { found = true })
@@ -100,7 +101,7 @@ func (m *Model) said(stem string) (found bool) {
 	return found
 }
 
-// unindexed are the texts that the index of texts lacks: requests, and texts since the build.
+// unindexed returns the collections that are not in the index of tool texts: requests, and texts since the build.
 func (m *Model) unindexed() []semantic.Collection {
 	requests := m.recent.requests
 	if requests == nil {
@@ -113,21 +114,23 @@ func (m *Model) unindexed() []semantic.Collection {
 	return all
 }
 
-// any reports whether there is anything that the last build did not count.
+// any reports whether there are texts or requests that the last build does not include.
 func (r *recent) any() bool { return len(r.node)+len(r.episode) > 0 }
 
-// What counts that came after the build. Chosen, not measured.
+// Weights of evidence from after the build, and bounds of its use. Chosen, not measured. A request adds recentShare of
+// its similarity to the text match of its tools, as much as the same request adds in a build if no other has its words.
+// For an intent, the whole text match of a new tool counts, not only recentText of it.
 const (
-	recentRequests = 10 // nearest ones asked, as many as of those before
-	recentShare    = .6 // of the similarity of a request counts as text of the tools used for it: what the same request adds in a build, if no other has its words
-	recentTrust    = .8 // of the similarity of a request counts as probability of its tools
-	recentText     = .5 // of the match of a new tool's text counts as probability that it is next; for an intent the whole match
-	recentMass     = 2  // observations that a learned distribution is worth beyond those counted after the last step
-	recentCopy     = .5 // a request this similar is taken for the same need
+	recentRequests = 10 // most similar requests that are read, as many as of those in the build
+	recentShare    = .6 // share of the similarity of a request that counts as text match of its tools
+	recentTrust    = .8 // share of the similarity of a request that counts as probability of its tools
+	recentText     = .5 // share of the text match of a new tool that counts as probability of the next step
+	recentMass     = 2  // extra observations in the weight of a learned distribution; see renewed
+	recentCopy     = .5 // similarity from which a request counts as the same need
 )
 
-// matchRecent fills in the matches of texts that came after the build, and what requests since then say of the
-// tools used for them. It reports whether there are any.
+// matchRecent sets the matches of texts from after the build, and raises those of the tools used for similar requests
+// since then. It reports whether it found any.
 func (q *query) matchRecent() (found bool) {
 	r := q.recent
 	if !r.any() || q.mode != Active {
@@ -152,22 +155,23 @@ func (q *query) matchRecent() (found bool) {
 	return found
 }
 
-// recentTasks are the tasks since the build whose requests are most like the intent.
+// recentTasks are the tasks since the build whose requests are most similar to the intent.
 type recentTasks struct {
-	known   bool
-	tasks   []alike // most similar first, by episode
-	tools   []alike // used in them, by node
+	known   bool    // the other fields are filled in
+	tasks   []alike // episodes, the most similar first
+	tools   []alike // nodes used in these tasks
 	nearest float64 // the highest similarity
 }
 
-// alike is a task or a tool of one, and the cosine of its request with the intent; of several the highest.
+// alike is a task, or a tool of one, and the cosine of the request of the task with the intent, the highest if there
+// are several tasks.
 type alike struct {
 	id         int32
 	similarity float64
 }
 
-// recentTasks finds them once per question. Tasks that failed are left out, and so are those of a key that others have to
-// confirm, which the next build looks for.
+// recentTasks computes the recent tasks once per query. It leaves out failed tasks, and tasks of a limited key, whose
+// evidence other sources must confirm in the next build.
 func (q *query) recentTasks() *recentTasks {
 	u := &q.used
 	if u.known {
@@ -196,11 +200,11 @@ func (q *query) recentTasks() *recentTasks {
 	return u
 }
 
-// newer is the evidence for a node that came after the build, as a probability; profile learned was fitted
-// without it. Of several pieces the strongest counts:
+// newer returns the evidence for a node from after the build, as a probability. The learned models were fitted
+// without it. The strongest of these counts:
 //
 //	for an intent     recentTrust · similarity of a recent request that used the node
-//	                  match of the node's text, if that is new
+//	                  match of the node's text, if the text is new or has changed
 //	after a context   recentTrust · similarity of a recent request in which the node came right after the last step
 //	                  recentText · match of the node's text, if the node is new
 //	                  weight of the transition last → node, if the node is new
@@ -239,10 +243,10 @@ func (q *query) newer(n int32) float64 {
 	return max(p, weight)
 }
 
-// unlearned reports whether a node was met after the build, so that nothing was learned of it.
+// unlearned reports whether a node is newer than the build, so that nothing was learned about it.
 func (m *Model) unlearned(n int32) bool { return int(n) >= m.measures.nodes }
 
-// staleness says what of a node only the next build brings up to date.
+// staleness lists the data of a node that only the next build updates.
 func (m *Model) staleness(n int32) []string {
 	switch {
 	case m.unlearned(n):
@@ -253,10 +257,11 @@ func (m *Model) staleness(n int32) []string {
 	return nil
 }
 
-// continued reports whether steps were counted since the build, of new episodes or of those that grow.
+// continued reports whether steps were counted since the build, in new or in growing episodes.
 func (m *Model) continued() bool { return m.Totals.Steps > m.measures.steps }
 
-// since is how often transitions from the last step were counted in the build, and since then.
+// since returns the number of transitions from the last step that were learned in the build, and since then. Both are 0
+// for a whole task or a search, without new steps, and if the models were learned from a part of the history only.
 func (q *query) since() (before, after float64) {
 	if q.whole() || !q.continued() || q.learned.older {
 		return 0, 0
@@ -267,7 +272,7 @@ func (q *query) since() (before, after float64) {
 	return before, max(0, float64(q.followedBy(q.last))-before)
 }
 
-// sinceTo is how often a node came after the last step since the build.
+// sinceTo returns the number of transitions from the last step to a node since the build.
 func (q *query) sinceTo(n int32) float64 {
 	if _, after := q.since(); after == 0 {
 		return 0
@@ -280,13 +285,13 @@ func (q *query) sinceTo(n int32) float64 {
 	return max(0, float64(count)-before)
 }
 
-// renewed is a learned candidate with what came after the build. Transitions since then count as further
-// observations of a distribution that is worth recentMass + before observations:
+// renewed returns a learned candidate updated by evidence from after the build. Transitions since then count as
+// further observations of a distribution with the weight of recentMass + before observations:
 //
 //	p' = (p·(before + recentMass) + since(n)) / (before + recentMass + since)
 //
-// and other evidence as p” = 1 - (1-p')·(1-newer). The score moves as the log-odds do (for an intent) or the
-// logarithm of the probability (after a context).
+// and other evidence as p” = 1 - (1-p')·(1-newer). The score changes with the log-odds (for an intent) or with
+// the logarithm of the probability (after a context).
 func (q *query) renewed(c candidate) candidate {
 	newer, p := q.newer(c.node), c.p
 	before, after := q.since()
@@ -300,7 +305,8 @@ func (q *query) renewed(c candidate) candidate {
 	return c
 }
 
-// scoreOf is a probability on the scale of learned scores: that of the best candidate has its score.
+// scoreOf converts a probability to the scale of learned scores, so that the probability of the best candidate gives
+// its score.
 func (q *query) scoreOf(p float64) float64 {
 	if len(q.ranking.Ranked) == 0 {
 		return q.scale(p)
@@ -316,7 +322,7 @@ func (q *query) scale(p float64) float64 {
 	return numeric.Ln(p)
 }
 
-// recentCandidates visits the tools that only what came after the build speaks for.
+// recentCandidates visits the tools with evidence only from after the build.
 func (q *query) recentCandidates(visit func(c candidate)) {
 	if !q.recent.any() && !q.continued() {
 		return

@@ -14,7 +14,7 @@ const (
 	MaxSteps   = 25
 )
 
-// allowed matches an id against the patterns; without any, everything is that is not withheld.
+// allowed reports whether an id is not withheld and the patterns of the request allow it.
 func (q *query) allowed(id string) bool {
 	if _, held := q.withheld.Of(id); held {
 		return false
@@ -22,7 +22,7 @@ func (q *query) allowed(id string) bool {
 	return q.permitted(id)
 }
 
-// permitted reports whether the patterns of the request allow an id.
+// permitted reports whether the patterns of the request allow an id. Without patterns, every id is allowed.
 func (q *query) permitted(id string) bool {
 	if len(q.allow) == 0 {
 		return true
@@ -58,7 +58,7 @@ func matches(pattern, id string) bool {
 	}
 }
 
-// limitOf checks a limit.
+// limitOf checks a limit between 1 and most. 0 stands for preset.
 func limitOf(field string, n, preset, most int) (int, error) {
 	if n == 0 {
 		return preset, nil

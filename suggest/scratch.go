@@ -7,17 +7,17 @@ import (
 	"waymark/suggest/semantic"
 )
 
-// scratch is the working memory of one query, reused: arrays by node. A value is valid only where the
-// node was touched in this query; whoever reads one of a node from elsewhere touches it first.
+// scratch is the reusable working memory of one query. A value by node is valid only if the node was made
+// a candidate in this query, so code must call consider or addCandidate before it reads one.
 type scratch struct {
 	asked    query    // the query itself
-	spelled  []string // the context by canonical ids, unknown elements as they came
+	spelled  []string // the context by canonical ids, unknown elements unchanged
 	context  []int32  // known elements, in order
 	distinct []int32  // known elements, sorted
 
 	nodes  nodeSignals
 	ways   graph.BreadthFirst
-	scored []candidate // those of the first looked touched nodes that have a score
+	scored []candidate // those of the first looked candidateNodes that have a score
 	looked int
 	ranked []candidate
 	covers []candidate // capabilities that cover tools of the list
@@ -27,38 +27,38 @@ type scratch struct {
 	fit fitBuffers
 }
 
-// fitBuffers serve the learned profile.
+// fitBuffers are the buffers of learned rankings.
 type fitBuffers struct {
 	together together
-	done     []int32 // tools of the context that can be learned of
+	done     []int32 // tools of the context, by the numbers of learned
 }
 
-// nodeSignals are by node; those of nodes not touched in this epoch are of earlier questions.
+// nodeSignals are values by node. Values of a node without the stamp of this epoch are left from earlier queries.
 type nodeSignals struct {
 	epoch          uint32
-	stamp          []uint32 // node has been touched in this epoch
+	stamp          []uint32 // the epoch in which the node last became a candidate
 	candidateNodes []int32
 	semantic       []float64 // match of the text with the intent
 	inFlight       []bool    // node is in the context
 }
 
-// scratchWithCapacity is working memory for n nodes. Models hand it on to later ones, which have more.
+// scratchWithCapacity returns working memory for n nodes. Successive models, which have more nodes, share the pool.
 func scratchWithCapacity(pool *sync.Pool, n int) *scratch {
 	s, _ := pool.Get().(*scratch)
 	if s == nil {
 		s = &scratch{}
 	}
 	if len(s.nodes.stamp) < n {
-		// Room to grow: the next models have a few more nodes, and arrays of the exact size would be made
-		// anew for each.
+		// Leave room to grow: the next models have a few more nodes, and arrays of the exact size would be
+		// reallocated for each.
 		n += n/8 + 64
 		s.nodes.stamp, s.nodes.semantic, s.nodes.inFlight = make([]uint32, n), make([]float64, n), make([]bool, n)
 	}
 	return s
 }
 
-// begin starts a new epoch, which makes the values of all nodes invalid at no cost. After 2³² queries the
-// epoch begins again, and the stamps are cleared so that none of the first round matches.
+// begin starts a new epoch, which invalidates the values of all nodes at no cost. After 2³² queries the epoch
+// wraps around, and the stamps are cleared so that no old stamp matches.
 func (s *scratch) begin() {
 	if s.nodes.epoch++; s.nodes.epoch == 0 {
 		clear(s.nodes.stamp)

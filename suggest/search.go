@@ -8,9 +8,9 @@ import (
 	"waymark/catalog"
 )
 
-// Search ranks the tools and capabilities that a query asks for. What the query names, by id in any spelling or by name,
-// comes first. Every profile gives the same answer: the tools that a whole task needs are what Next returns for an intent
-// without a context.
+// Search ranks the tools and capabilities that match a query. Those that the query names, by id in any spelling or by
+// name, come first. Every profile gives the same answer. For the tools that a whole task needs, use Next with an intent
+// and without a context.
 func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	limit, err := limitOf("limit", r.Limit, 10, MaxLimit)
 	if err != nil {
@@ -42,7 +42,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	}
 	r.Context, r.Limit, r.Profile = q.spelled, limit, q.profile
 	show := want(r.Explain)
-	r.Explain = nil // how much is shown is no part of the question
+	r.Explain = nil // the suggestion id does not depend on the amount of detail
 	a := SearchAnswer{SuggestionID: m.suggestionID("search", r, r.Withheld, r.Pinned), Mode: q.mode, Model: q.who(), Results: make([]SearchResult, 0, limit)}
 	for _, n := range named[:min(limit, len(named))] {
 		a.Results = append(a.Results, q.searchResult(candidate{node: n, score: 1, formula: FormulaName}, show, len(a.Results) == 0))
@@ -64,7 +64,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	return a, nil
 }
 
-// checkSearch checks what only a search has: a query that is not empty, and kinds.
+// checkSearch checks the fields that only a search has: the query, which must not be empty, and the kinds.
 func checkSearch(r SearchRequest) error {
 	if strings.TrimSpace(r.Query) == "" {
 		return &RequestError{Invalid, "query", "is empty"}
@@ -80,7 +80,7 @@ func checkSearch(r SearchRequest) error {
 	return nil
 }
 
-// searchResult shows a candidate, the first with its reason.
+// searchResult returns the result of a candidate, with terms if explain is true and a reason if explain or first is.
 func (q *query) searchResult(c candidate, explain, first bool) SearchResult {
 	name, description := q.describe(c.node)
 	s := SearchResult{

@@ -18,7 +18,7 @@ func (m *Measures) Write(w *codec.Writer) {
 	}
 }
 
-// writeUnlearned writes what is measured, and what decides what is learned of it.
+// writeUnlearned writes the measures without the fitted models, and whether only profile seed answers.
 func (m *Measures) writeUnlearned(w *codec.Writer) {
 	w.Uint(uint64(m.nodes))
 	w.Uint(uint64(m.episodes))
@@ -34,8 +34,8 @@ func (m *Measures) writeUnlearned(w *codec.Writer) {
 	w.Bool(m.seed)
 }
 
-// ReadMeasures reads what [Measures.Write] wrote. c are the counts that were measured. What is damaged
-// fails r.
+// ReadMeasures reads the output of [Measures.Write]. c are the measured counts. If the data are damaged,
+// it sets the error of r and returns nil.
 func ReadMeasures(r *codec.Reader, c *history.Counts, words *semantic.Thesaurus) *Measures {
 	n := len(c.IDs)
 	m := newMeasures(c)

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// A ToolSet is a named allow-list of tools. The nil set allows everything, one without patterns nothing.
+// A ToolSet is a named allow-list of tools. A nil set allows everything, a set without patterns nothing.
 type ToolSet struct {
 	Name     string
-	Patterns []string // of ids, in which * stands for any characters
+	Patterns []string // patterns of ids, in which * stands for any characters
 }
 
-// Refusal returns the error of a question about an id outside the set.
+// Refusal returns the error for a request that uses an id outside the set.
 func (s *ToolSet) Refusal(id string) error {
 	return fmt.Errorf("%s is not in the tool set of agent %q", id, s.Name)
 }
@@ -21,11 +21,11 @@ func (s *ToolSet) Has(id string) bool {
 	return slices.ContainsFunc(s.Patterns, func(p string) bool { return matches(p, id) })
 }
 
-// mostNested bounds how deep capabilities are followed; beyond it they are outside every set.
+// mostNested bounds the nesting of capabilities. Capabilities nested more deeply are outside every set.
 const mostNested = 8
 
-// Allows reports whether an id is in a set. A capability is where all that it uses is; its own id counts only where it
-// uses nothing.
+// Allows reports whether an id is in a set. A capability is in the set if everything it uses is; its own id is matched
+// only if it uses nothing.
 func (m *Model) Allows(set *ToolSet, id string) bool {
 	return set == nil || m.allows(set, id, mostNested)
 }
@@ -47,7 +47,7 @@ func (m *Model) allows(set *ToolSet, id string, depth int) bool {
 	})
 }
 
-// Within returns the exclusions with everything outside a set.
+// Within returns the exclusions extended by all ids outside the set.
 func (m *Model) Within(set *ToolSet, w *Exclusions) *Exclusions {
 	if set == nil {
 		return w

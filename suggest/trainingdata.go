@@ -13,20 +13,21 @@ import (
 	"waymark/suggest/semantic"
 )
 
-// trainingData holds the past tasks in the form that the models are fitted on.
+// trainingData holds the past tasks in the form on which the models are fitted.
 type trainingData struct {
 	*learned
 	texts *rank.Texts
 	tasks []*rank.Task
 }
 
-// lesson is a past task and its number.
+// lesson is a past episode and its number.
 type lesson struct {
 	*history.Episode
 	number int
 }
 
-// newTrainingData prepares the past tasks and the tools. It returns nil soon after halt returns true.
+// newTrainingData prepares the newest past tasks, at most newestSteps steps. It leaves out limited and repeated
+// episodes, and those with unconfirmed tools. It returns nil soon after halt returns true.
 func newTrainingData(c *history.Counts, t *textMeasures, halt func() bool) *trainingData {
 	first, steps := c.Past.N, 0
 	for ; first > 0 && steps+len(c.Past.Episode(first-1).Nodes) <= newestSteps; first-- {
@@ -55,7 +56,7 @@ func newTrainingData(c *history.Counts, t *textMeasures, halt func() bool) *trai
 	return l
 }
 
-// number numbers what is in use and what past tasks used, in order of id.
+// number numbers the nodes that can be suggested or were used in past tasks, in order of id.
 func (m *Measures) number(c *history.Counts) {
 	t, chosen := &m.texts, make([]bool, len(c.IDs))
 	for i := range c.IDs {
@@ -78,7 +79,7 @@ func (m *Measures) number(c *history.Counts) {
 	}
 }
 
-// describe reads what the catalog says of the tools.
+// describe fills in the tools from the catalog.
 func (m *Measures) describe(c *history.Counts) {
 	t := &m.texts
 	t.tools = make([]rank.Tool, len(t.node))
@@ -106,8 +107,8 @@ func (m *Measures) describe(c *history.Counts) {
 	}
 }
 
-// joinGroups sets the cluster of each tool and its rank in the hypergraph. Without any capability, clusters are of the very tasks
-// that learning asks about again.
+// joinGroups sets the cluster and the hypergraph PageRank of each tool. It does nothing without capabilities, because
+// then the clusters come from the same tasks that the models are fitted on.
 func (m *Measures) joinGroups(c *history.Counts) {
 	if len(c.Roles.Capabilities) == 0 {
 		return
@@ -118,7 +119,7 @@ func (m *Measures) joinGroups(c *history.Counts) {
 	}
 }
 
-// EffectOf is what a tool does to the world, as annotated.
+// EffectOf returns the effect of a tool by its annotations: whether it only reads or makes changes.
 func EffectOf(a *catalog.Annotations) rank.Effect {
 	yes := func(b *bool) bool { return b != nil && *b }
 	switch {
@@ -132,7 +133,7 @@ func EffectOf(a *catalog.Annotations) rank.Effect {
 	return rank.Unknown
 }
 
-// add prepares one task. A request teaches only of the tools that it is evidence for.
+// add appends one task. Its request counts only for the tools that it is evidence for; without any, it is left out.
 func (l *trainingData) add(c *history.Counts, p lesson, at int) {
 	if len(p.Nodes) == 0 {
 		return
@@ -156,7 +157,8 @@ func (l *trainingData) add(c *history.Counts, p lesson, at int) {
 	l.tasks = append(l.tasks, t)
 }
 
-// groupOf numbers requests so that near copies, which differ in numbers only, have the same one; without words it is other.
+// groupOf returns a hash of a request that is equal for near copies, which differ in numbers only. A request without
+// words has the group other.
 func groupOf(intent string, other uint64) uint64 {
 	words := slices.DeleteFunc(semantic.Tokens(intent), func(w string) bool { return strings.ContainsFunc(w, unicode.IsDigit) })
 	if len(words) == 0 {

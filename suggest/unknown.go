@@ -6,17 +6,18 @@ import (
 	"waymark/catalog"
 )
 
-// MostNear bounds the unknown ids of one request for which similar ids are sought: each costs a pass over all ids.
+// MostNear bounds the unknown ids of one request for which similar ids are searched, because each costs a pass over all
+// ids.
 const MostNear = 3
 
-// UnknownID is an id of a request that no catalog and no episode has, and the known ids spelled most like it.
+// UnknownID is an id of a request that no catalog and no episode has, with the known ids of the most similar spelling.
 type UnknownID struct {
 	ID         string   `json:"id" doc:"As it stands in the request."`
 	DidYouMean []string `json:"did_you_mean" doc:"Known ids spelled most like it, at most three, best first."`
 	Message    string   `json:"message" doc:"The same as a sentence."`
 }
 
-// Unknown lists the unknown ids of a context, each once, in order. Withheld ids are never proposed.
+// Unknown lists the distinct unknown ids of a context, in order. It never proposes withheld ids.
 func (m *Model) Unknown(context []string, withheld *Exclusions) []UnknownID {
 	var unknown []UnknownID
 	for _, spelling := range context {
@@ -33,7 +34,7 @@ func (m *Model) Unknown(context []string, withheld *Exclusions) []UnknownID {
 	return unknown
 }
 
-// UnknownID describes an id that the catalog does not have, with suggestions from the catalog if they are wanted.
+// UnknownID describes an id that the catalog does not have, with similar ids from the catalog if suggestions is true.
 func (m *Model) UnknownID(spelling string, kind catalog.Kind, suggestions bool) UnknownID {
 	var near []string
 	if suggestions {
@@ -49,7 +50,7 @@ func unknownID(kind catalog.Kind, spelling string, near []string) UnknownID {
 	return UnknownID{ID: spelling, DidYouMean: near, Message: catalog.UnknownMessage(kind, spelling, near)}
 }
 
-// near lists the ids spelled most like another one, of the nodes that can be suggested and are accepted.
+// near lists the ids with the most similar spelling, among the nodes that can be suggested and are accepted.
 func (m *Model) near(spelling string, accepted func(int32) bool) []string {
 	return catalog.Near(spelling, func(yield func(string, uint64) bool) {
 		for n := range int32(len(m.IDs)) {

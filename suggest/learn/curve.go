@@ -10,30 +10,30 @@ import (
 )
 
 const (
-	mostBins   = 40   // at most
-	leastBin   = 25   // claims of a bin, at least
+	mostBins   = 40   // maximum number of bins before pooling
+	leastBin   = 25   // minimum number of claims in a bin
 	roots      = 3    // minimum bin size in units of √n: smaller bins are dominated by sampling noise
 	kept       = 50   // prior pseudo-count of each bin, at the probability of the Platt line: no bin reaches 0 or 1
 	priorCount = 10   // prior pseudo-count at each probability of anchors, which regularises the Platt line
-	surest     = 1e-9 // and 1 less that: log-odds end there
-	steepen    = 1    // slope beyond the outermost bins, at most
+	surest     = 1e-9 // probabilities are limited to surest and 1 - surest before log-odds are taken
+	steepen    = 1    // maximum slope beyond the outermost bins
 )
 
 // A Prediction is the probability given to an answer, 0 … 1, and whether the answer was right.
 type Prediction struct {
 	P     float64
 	Right bool
-	Age   float64 // half-lives before the newest claims: it counts 2^-Age times
+	Age   float64 // age in half-lives, relative to the newest claims: the prediction counts 2^-Age times
 }
 
-// anchors are the probabilities of the prior pseudo-counts of the line.
+// anchors are the probabilities at which the line of log-odds has prior pseudo-counts.
 var anchors = [...]float64{.1, .3, .5, .7, .9}
 
-// A Curve is a rising curve from claimed to kept probability, by which predicted probabilities are calibrated. The zero
-// Curve changes nothing.
+// A Curve calibrates probabilities: it is a rising curve from the claimed probability to the share that was right. The
+// zero Curve changes nothing.
 //
-// A model that says .8 should be right in 8 of 10 cases. [FitCurve] looks at held-out claims and learns the
-// rising curve through what became of them:
+// A model that claims .8 should be right in 8 of 10 cases. [FitCurve] fits a rising curve to held-out claims and their
+// outcomes:
 //
 //	claims ─▶ a line of log-odds ─▶ bins of equal mass ─▶ pooled until they rise ─▶ lines through the bins' centres
 //
@@ -43,17 +43,17 @@ var anchors = [...]float64{.1, .3, .5, .7, .9}
 //	        │  ╱
 //	        └──────────── claimed
 //
-// The line (Platt, 1999) has two numbers, and prior pseudo-counts at a few probabilities hold it where nobody claimed anything, so a few
-// dozen claims are enough to say where a model is too sure. What it misses is for isotonic regression by pooling adjacent violators
-// (Ayer et al., Annals of Mathematical Statistics 26, 1955; Zadrozny and Elkan, KDD 2002), joined by lines,
-// which the prior pseudo-counts hold back until there are hundreds in a bin. Two claims that differ stay
-// apart unless they were pooled, and no order is turned round.
+// The line (Platt, 1999) has two numbers; prior pseudo-counts at a few probabilities fix it where there are no claims,
+// so a few dozen claims suffice to show where a model is too sure. Isotonic regression by pooling adjacent violators
+// (Ayer et al., Annals of Mathematical Statistics 26, 1955; Zadrozny and Elkan, KDD 2002), joined by lines, corrects
+// the rest; prior pseudo-counts limit this correction until there are hundreds of claims in a bin. Two different claims
+// stay different unless they were pooled, and their order never changes.
 type Curve struct {
-	Shift float64 // of log-odds z: z + shift + tilt·z
+	Shift float64 // the line maps log-odds z to z + Shift + Tilt·z
 	Tilt  float64 // at least -1
 
 	Claimed []float64 // bin centres after the Platt line, increasing
-	Kept    []float64 // the share right of each, never falling
+	Kept    []float64 // share right in each bin, never falling
 	Claims  []float64 // weighted number of predictions in each bin; nil: unknown
 }
 
@@ -61,24 +61,24 @@ type Curve struct {
 // and of the weights themselves.
 type bin struct{ predicted, right, n float64 }
 
-// x is the mean prediction.
+// x returns the mean prediction.
 func (b bin) x() float64 { return b.predicted / b.n }
 
-// y is the share that was right, drawn towards the mean prediction by kept pseudo-counts.
+// y returns the share that was right, shrunk towards the mean prediction by kept pseudo-counts.
 func (b bin) y() float64 { return (b.right + float64(kept*b.x())) / (b.n + kept) }
 
-// FitCurve learns from held-out claims, in whatever order. Fewer than 25 say too little and change nothing.
-// It panics if a probability is not in 0 … 1.
+// FitCurve fits a curve to held-out claims, in any order. Fewer than 25 claims are too few and give the zero Curve. It
+// panics if a probability is not in 0 … 1.
 //
-// It first moves the predictions by a line of log-odds (Platt) and then makes bins of equal size rising by
-// pooling adjacent violators.
+// It first moves the predictions by a line of log-odds (Platt) and then divides them into bins of equal size, which are
+// pooled until they rise (pooling adjacent violators).
 func FitCurve(claims []Prediction) *Curve {
 	m := &Curve{}
 	if len(claims) < leastBin {
 		return m
 	}
 	claims = slices.Clone(claims)
-	slices.SortFunc(claims, func(a, b Prediction) int { // a total order, for sums depend on it
+	slices.SortFunc(claims, func(a, b Prediction) int { // a total order, because sums depend on the order
 		return cmp.Or(cmp.Compare(a.P, b.P), cmp.Compare(truth(a.Right), truth(b.Right)), cmp.Compare(a.Age, b.Age))
 	})
 	m.line(claims)
@@ -147,13 +147,13 @@ func truth(right bool) float64 {
 	return 0
 }
 
-// odds are the log-odds of a probability, bounded.
+// odds returns the log-odds of a probability, which is first limited to surest … 1 - surest.
 func odds(p float64) float64 {
 	p = min(max(p, surest), 1-surest)
 	return numeric.Ln(p / (1 - p))
 }
 
-// moved is a probability by the line of log-odds.
+// moved returns a probability after the line of log-odds.
 func (m *Curve) moved(p float64) float64 {
 	if m.Shift == 0 && m.Tilt == 0 {
 		return p
@@ -161,8 +161,8 @@ func (m *Curve) moved(p float64) float64 {
 	return 1 / (1 + numeric.Exp(-(m.Shift + float64((1+m.Tilt)*odds(p)))))
 }
 
-// At is the probability kept when p is claimed. Between the centres of two bins, both moved by the line of
-// log-odds, it follows the line through them; beyond the outermost the line to (0, 0) or (1, 1), but no steeper than 1.
+// At returns the calibrated probability of a claim p. Between the centres of two bins, which the line of log-odds has
+// moved like p, it is linear; beyond the outermost bins it follows the line to (0, 0) or (1, 1), but no steeper than 1.
 func (m *Curve) At(p float64) float64 {
 	if m == nil || len(m.Claimed) == 0 {
 		return p
@@ -182,8 +182,8 @@ func (m *Curve) At(p float64) float64 {
 	return m.Kept[i-1] + float64(share*(m.Kept[i]-m.Kept[i-1]))
 }
 
-// Low is a lower bound, in 90 % of cases, of a probability as [Curve.At] gives it: the lower end of the Wilson interval
-// by the claims of the bins on either side, of which the one with fewer counts. Without claims it is 0.
+// Low returns a 90 % lower bound of a probability returned by [Curve.At]: the lower end of the Wilson interval with the
+// number of claims in the smaller of the two bins around it. Without claims it is 0.
 func (m *Curve) Low(kept float64) float64 {
 	if m == nil || len(m.Claims) == 0 {
 		return 0
@@ -194,7 +194,8 @@ func (m *Curve) Low(kept float64) float64 {
 	return min(kept, numeric.WilsonLower(float64(kept*n), n, numeric.Z80))
 }
 
-// possible reports whether it can be a curve: it rises from 0 to 1, each bin has claims, and the line of log-odds rises.
+// possible reports whether the curve is valid: it rises within 0 … 1, each bin has claims, and the line of log-odds
+// rises.
 func (m *Curve) possible() bool {
 	n := len(m.Claimed)
 	if !(m.Tilt >= -1) || math.IsInf(m.Tilt, 0) || math.IsNaN(m.Shift) || math.IsInf(m.Shift, 0) || len(m.Kept) != n {
@@ -219,7 +220,7 @@ func (m *Curve) Write(w *codec.Writer) {
 	w.Floats(m.Claims)
 }
 
-// ReadCurve reads what [Curve.Write] wrote; what cannot be a curve becomes the error of r.
+// ReadCurve reads the output of [Curve.Write]; an invalid curve makes r fail.
 func ReadCurve(r *codec.Reader) *Curve {
 	m := &Curve{r.Float(), r.Float(), r.Floats(), r.Floats(), r.Floats()}
 	if !m.possible() {

@@ -8,19 +8,19 @@ import (
 	"waymark/internal/numeric"
 )
 
-// Case is an observation: with features X the event happened with share Y in [0, 1]. It counts Weight times.
+// Case is an observation: with features X the event happened with share Y in [0, 1]. The case counts Weight times.
 type Case struct {
 	X         []float64
 	Y, Weight float64
-	Z         float64 // log-odds to start from, that the model only corrects
+	Z         float64 // log-odds of an earlier model; the fit only corrects them
 }
 
 // A Logit is a logistic regression: the probability of an event as a sum of terms,
 //
 //	p(x) = 1 / (1 + e^-z),   z = b₀ + Σ bₖ·(xₖ - mₖ)/sₖ,
 //
-// m and s the means and deviations of the features in the data, b by Newton's method on the penalised
-// likelihood. Every probability can be taken apart into its terms.
+// where m and s are the means and standard deviations of the features in the data, and b maximises the penalised
+// likelihood (Newton's method). Every probability can be taken apart into its terms.
 //
 // The zero Logit of P features gives one half.
 type Logit struct {
@@ -31,8 +31,8 @@ type Logit struct {
 
 const newtonSteps = 40
 
-// FitLogit maximises the likelihood of cases of n features less penalty/2·Σ bₖ² (not of b₀). A feature that never varies gets
-// no slope. The penalty must be positive.
+// FitLogit maximises the likelihood of cases of n features minus penalty/2·Σ bₖ² (without b₀). A feature that never
+// varies gets slope 0. The penalty must be positive.
 func FitLogit(cases []Case, n int, penalty float64) *Logit {
 	m := &Logit{Slope: make([]float64, n), Mean: make([]float64, n)}
 	total := 0.0
@@ -63,8 +63,8 @@ func FitLogit(cases []Case, n int, penalty float64) *Logit {
 	return m
 }
 
-// climb returns where the penalised likelihood is largest, by Newton's method; the bias is the last element. It never moves
-// to where the likelihood is less than before: a step that was too far is halved.
+// climb returns the maximum of the penalised likelihood, found by Newton's method; the bias is the last element. A step
+// after which the likelihood is lower is halved.
 func climb(cases []Case, mean, scale []float64, penalty float64) []float64 {
 	n := len(mean) + 1
 	b, last, least := make([]float64, n), make([]float64, n), math.Inf(1)
@@ -113,8 +113,8 @@ func climb(cases []Case, mean, scale []float64, penalty float64) []float64 {
 	return last
 }
 
-// solve returns the solution of the linear equations whose rows are those of h, the right side last, by Gaussian elimination.
-// The matrix is positive definite, so that no rows have to be exchanged.
+// solve solves the linear equations whose rows are those of h, with the right side last, by Gaussian elimination. The
+// matrix is positive definite, so no rows have to be exchanged.
 func solve(h [][]float64) []float64 {
 	n := len(h)
 	x := make([]float64, n)
@@ -129,7 +129,7 @@ func solve(h [][]float64) []float64 {
 	return x
 }
 
-// Plus is the model whose log-odds are those of m and n.
+// Plus returns the model whose log-odds are the sum of those of m and n.
 func (m *Logit) Plus(n *Logit) *Logit {
 	sum := &Logit{Bias: m.Bias + n.Bias, Slope: slices.Clone(m.Slope), Mean: m.Mean}
 	for k, slope := range n.Slope {
@@ -139,7 +139,7 @@ func (m *Logit) Plus(n *Logit) *Logit {
 	return sum
 }
 
-// Z is the log-odds of an event with features x.
+// Z returns the log-odds of an event with features x.
 func (m *Logit) Z(x []float64) float64 {
 	z := m.Bias
 	for k, v := range x {
@@ -148,10 +148,10 @@ func (m *Logit) Z(x []float64) float64 {
 	return z
 }
 
-// P is its probability.
+// P returns the probability of an event with features x.
 func (m *Logit) P(x []float64) float64 { return Sigmoid(m.Z(x)) }
 
-// Sigmoid is 1 / (1 + e^-z).
+// Sigmoid returns 1 / (1 + e^-z).
 func Sigmoid(z float64) float64 {
 	if z < 0 {
 		e := numeric.Exp(z)
@@ -167,7 +167,7 @@ func (m *Logit) Write(w *codec.Writer) {
 	w.Floats(m.Mean)
 }
 
-// ReadLogit reads what [Logit.Write] wrote of a model of p features. What is damaged fails r.
+// ReadLogit reads the output of [Logit.Write] for a model of p features. Damaged input makes r fail.
 func ReadLogit(r *codec.Reader, p int) *Logit {
 	m := &Logit{Bias: r.Float(), Slope: r.Floats(), Mean: r.Floats()}
 	if len(m.Slope) != p || len(m.Mean) != p {

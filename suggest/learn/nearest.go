@@ -6,13 +6,13 @@ import (
 	"waymark/internal/numeric"
 )
 
-// Neighbour is a row and how like it is: the cosine, in (0, 1].
+// Neighbour is a row and its similarity: the cosine, in (0, 1].
 type Neighbour struct {
 	Row        int32
 	Similarity float64
 }
 
-// Nearest finds the rows most like a vector. It is immutable and safe for concurrent use.
+// Nearest finds the rows most similar to a vector. It is immutable and safe for concurrent use.
 type Nearest struct {
 	rows int
 	post [][]posting // by feature
@@ -24,7 +24,7 @@ type posting struct {
 	value float64
 }
 
-// NewNearest indexes rows of features 0 to n-1.
+// NewNearest indexes rows whose features are below features.
 func NewNearest(rows []Vector, features int) *Nearest {
 	ix := &Nearest{rows: len(rows), post: make([][]posting, features)}
 	for i, x := range rows {
@@ -35,8 +35,8 @@ func NewNearest(rows []Vector, features int) *Nearest {
 	return ix
 }
 
-// Of returns the k rows nearest to x, by falling similarity and then by number. Rows without a feature in
-// common are left out.
+// Of returns the k rows most similar to x, by falling similarity and then by number. Rows without a common feature are
+// left out.
 func (ix *Nearest) Of(x Vector, k int) []Neighbour {
 	score := make([]float64, ix.rows)
 	var met []int32

@@ -8,11 +8,11 @@ import (
 	"waymark/internal/numeric"
 )
 
-// Ridge is one linear model a label with a common penalty,
+// Ridge holds one linear model per label, all with the same penalty,
 //
 //	ŷ(x) = ȳ + W·x,   W = argmin Σᵢ |yᵢ - ȳ - W·xᵢ|² + λ·|W|²,
 //
-// fitted through its dual: with G = X·Xᵀ + λI the rows get the weights α = G⁻¹·(Y - ȳ), and W = Xᵀ·α.
+// fitted through the dual problem: with G = X·Xᵀ + λI the rows get the weights α = G⁻¹·(Y - ȳ), and W = Xᵀ·α.
 type Ridge struct {
 	mean []float64       // ȳ
 	w    [][]labelWeight // W, by feature
@@ -24,19 +24,19 @@ type labelWeight struct {
 	value float32
 }
 
-// mostWeights is how many weights are kept, at most: 48 MB. Of more, each label keeps its largest ones, for most are near 0
-// and their number grows with the product of words and tools (70 million for 10,000 tools). A bound of 2,000,000 costs plans .014
-// Node-F1 on n8n, .005 on ultratool.
+// mostWeights is the maximum number of weights that are kept: 48 MB. If there are more, each label keeps its largest
+// weights, because most are near 0 and their number grows with the product of words and tools (70 million for 10,000
+// tools). A limit of 2,000,000 costs plans .014 Node-F1 on n8n, .005 on ultratool.
 const mostWeights = 6_000_000
 
 const (
 	lanes      = numeric.Lanes // labels solved together: one pass over the rows serves all
-	tolerance  = 1e-3          // of a residual against its right-hand side; 1e-2 costs .003 of MRR on ultratool
-	iterations = 100           // the most per label
+	tolerance  = 1e-3          // maximum residual relative to the right-hand side; 1e-2 costs .003 of MRR on ultratool
+	iterations = 100           // maximum number of iterations per label
 )
 
-// FitRidge fits labels 0 to n-1 to rows of features 0 to f-1, y being the labels of each row; lambda must be positive. It
-// calls stop from time to time, from several goroutines, and returns nil once that is true.
+// FitRidge fits labels 0 to n-1 to rows with features below features; y holds the labels of each row, and lambda must
+// be positive. It calls stop repeatedly, from several goroutines, and returns nil once stop returns true.
 func FitRidge(rows []Vector, features int, y [][]int32, n int, lambda float64, stop func() bool) *Ridge {
 	r := &Ridge{mean: make([]float64, n), w: make([][]labelWeight, features)}
 	if len(rows) == 0 {
@@ -91,8 +91,8 @@ func FitRidge(rows []Vector, features int, y [][]int32, n int, lambda float64, s
 // magnitudeShift leaves the exponent and four bits of the fraction of a float32: classes of magnitude 3 to 6 % apart.
 const magnitudeShift = 19
 
-// largest returns, by feature, the weights of one lane that are not 0: the n of largest magnitude, as far as whole classes of
-// magnitude are among them.
+// largest returns, by feature, the n weights of one lane with the largest magnitude, without zeros. If a class of
+// magnitude does not fit into n as a whole, this class and all smaller ones are left out.
 func largest(w []float64, lane, n int) (kept []labelWeight) {
 	var count [1 << (31 - magnitudeShift)]int
 	class := func(x float32) int { return int(math.Float32bits(x) &^ (1 << 31) >> magnitudeShift) }
@@ -114,8 +114,8 @@ func largest(w []float64, lane, n int) (kept []labelWeight) {
 	return slices.Clip(kept)
 }
 
-// Scores appends the score of every label for x to dst. Scores of a label that x speaks for are near 1,
-// of others near 0; they are not bounded.
+// Scores appends the score of every label for x to dst. The score is near 1 for a label that x indicates and near 0 for
+// other labels; it is not bounded.
 func (r *Ridge) Scores(dst []float64, x Vector) []float64 {
 	at := len(dst)
 	dst = append(dst, r.mean...)
@@ -127,7 +127,7 @@ func (r *Ridge) Scores(dst []float64, x Vector) []float64 {
 	return dst
 }
 
-// solver solves G·x = b with G = X·Xᵀ + λI, which is rows × rows and never formed.
+// solver solves G·x = b with G = X·Xᵀ + λI, a rows × rows matrix that is never formed.
 type solver struct {
 	rows     []Vector
 	features int
@@ -150,7 +150,7 @@ func (s *solver) multiply(q, p, u []float64) {
 	}
 }
 
-// solve returns G⁻¹·b by conjugate gradients, each lane with steps of its own.
+// solve returns G⁻¹·b by conjugate gradients; each lane has its own step lengths.
 func (s *solver) solve(b []float64) []float64 {
 	n := len(s.rows)
 	x := make([]float64, len(b))

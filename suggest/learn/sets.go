@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	distinguished = 60 // labels whose number is a distribution; what is less likely counts by its mean
-	exactPath     = 10 // nodes up to which Path is exact: 2ⁿ·n entries
+	distinguished = 60 // labels whose number has an exact distribution; the less likely ones count by their mean
+	exactPath     = 10 // maximum number of nodes for which Path is exact: 2ⁿ·n entries
 )
 
 // A plan is decoded from probabilities: how many of the likeliest labels to take, in which order, and with which links.
@@ -18,8 +18,8 @@ const (
 //	              └─▶ Links   a directed acyclic graph
 //
 
-// Size returns the k ≤ most for which the k likeliest labels have the largest expected F1 with the true
-// set, and that expectation. p holds the probability of each label, falling; labels are independent:
+// Size returns the k ≤ most for which the k likeliest labels have the largest expected F1 with the true set, and that
+// expectation. p holds the probability of each label, in falling order; labels are independent:
 //
 //	E F1(k) = Σ_a Σ_b P(A = a) · P(B = b) · 2a/(k + a + b),   A, B = true labels among the first k, among the others
 //
@@ -57,7 +57,7 @@ func Size(p []float64, most int) (k int, f1 float64) {
 	return max(k, 1), f1
 }
 
-// another is the distribution of a number to which one more is added with probability p.
+// another returns the distribution of a number to which one more is added with probability p.
 func another(d []float64, p float64) []float64 {
 	e := make([]float64, len(d)+1)
 	for s, v := range d {
@@ -89,8 +89,8 @@ func falling(w []float64, n int) []Link {
 	return ls
 }
 
-// acyclic takes links of nodes 0 to n-1 as they come, unless one closes a cycle or, in a chain, a second one leaves or
-// enters a node: Kruskal's algorithm for trees, with directions.
+// acyclic takes links of nodes 0 to n-1 in their order. It skips a link that closes a cycle and, in a chain, a second
+// link that leaves or enters a node: Kruskal's algorithm for trees, with directions.
 func acyclic(all []Link, n int, chain bool) (links []Link) {
 	reach := make([]bool, n*n) // reach[a·n+b]: a path leads from a to b
 	for i := range n {
@@ -111,9 +111,9 @@ func acyclic(all []Link, n int, chain bool) (links []Link) {
 	return links
 }
 
-// Path returns an order of nodes 0 to n-1 with a large sum of w over neighbours: w[a·n+b] is what b right
-// after a is worth, at least 0. Up to ten nodes it is the largest (Held and Karp, 1962); above, links are
-// taken from the best to the worst where they still fit into one path.
+// Path returns an order of nodes 0 to n-1 with a large sum of w over neighbours: w[a·n+b] ≥ 0 is the value of b right
+// after a. Up to ten nodes the sum is the largest (Held and Karp, 1962); with more, links are taken from the best to
+// the worst if they still fit into one path.
 func Path(w []float64, n int) []int {
 	if n > exactPath {
 		return Order(acyclic(falling(w, n), n, true), n)
@@ -155,9 +155,9 @@ func Path(w []float64, n int) []int {
 	return order
 }
 
-// Links returns the likeliest links of nodes 0 to n-1 that make no cycle, as many as maximise the
-// expected F1 2·Σ_{taken} p / (taken + Σ p / share); p[a·n+b] is the probability of a link from a to b, and
-// share that of all true links which are between these nodes, more than 0.
+// Links returns the likeliest links of nodes 0 to n-1 that form no cycle, as many as maximise the expected F1
+// 2·Σ_{taken} p / (taken + Σ p / share); p[a·n+b] is the probability of a link from a to b, and share, more than 0, is
+// the share of all true links that are between these nodes.
 func Links(p []float64, n int, share float64) []Link {
 	all := falling(p, n)
 	total := 0.0
@@ -175,8 +175,8 @@ func Links(p []float64, n int, share float64) []Link {
 	return acyclic(all[:take], n, false)
 }
 
-// Order sorts nodes 0 to n-1 so that every link leads forward; of those that are free, the one with the
-// smallest number stands first. The links must make no cycle.
+// Order sorts nodes 0 to n-1 so that every link leads forward; among the nodes that may come next, the smallest number
+// comes first. The links must form no cycle.
 func Order(links []Link, n int) []int {
 	order := make([]int, 0, n)
 	done := make([]bool, n)

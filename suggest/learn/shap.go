@@ -5,10 +5,11 @@ import (
 	"slices"
 )
 
-// Contributions adds to dst, by feature, what each value of a row adds to its score: the Shapley values of the game in
-// which a coalition of features is worth the mean score of the rows of the fit that share them, weighted by how many
-// rows went each way (path-dependent TreeSHAP; Lundberg and others, Nature Machine Intelligence 2, 2020).
-// It returns the expected score of any row; that and the contributions add up to [Trees.Score].
+// Contributions adds to dst, by feature, the contribution of each value of a row to its score. Contributions are the
+// Shapley values of a game in which the worth of a coalition of features is the mean score of the training rows that
+// share their values, weighted by the number of rows on each branch (path-dependent TreeSHAP; Lundberg and others,
+// Nature Machine Intelligence 2, 2020). It returns the expected score of any row; that and the contributions add up to
+// [Trees.Score].
 func (m *Trees) Contributions(dst []float64, row []float32) (expected float64) {
 	m.Prepare()
 	for _, l := range m.leaves {
@@ -25,22 +26,22 @@ func (m *Trees) Contributions(dst []float64, row []float32) (expected float64) {
 	return m.expected
 }
 
-// leaf is a leaf with the features that decide whether a row reaches it, and what each of them adds to the score of a row: by
-// the set of those whose values lead to the leaf, as bits, one number a feature.
+// leaf is a leaf with the features that decide whether a row reaches it. adds holds the contribution of each feature to
+// the score of a row: one number per feature for each set of features whose values lead to the leaf, the set as bits.
 type leaf struct {
 	features []onPath
 	adds     []float64
 }
 
-// onPath is a feature on the way to a leaf: the values that lead there, and the share of the rows that follow where the value is
-// unknown.
+// onPath is a feature on the way to a leaf: the values that lead there, and the share of the rows that take this way,
+// which applies if the value is unknown.
 type onPath struct {
 	feature     int32
 	above, upTo float32
 	share       float64
 }
 
-// Prepare does what the first explanation would wait for: 120 trees have up to 5 MB of leaves.
+// Prepare does work in advance that the first explanation would wait for: 120 trees have up to 5 MB of leaves.
 func (m *Trees) Prepare() { m.once.Do(m.readLeaves) }
 
 // readLeaves lists the leaves of all trees.
@@ -74,11 +75,13 @@ func appendLeaves(all []leaf, t []node, at int32, path []onPath) []leaf {
 	return all
 }
 
-// shapley returns what each of d features adds to the value of a leaf, for each set met of those that lead to it:
+// shapley returns the contribution of each of d features to the score at a leaf, for each set met of features that lead
+// to it:
 //
 //	Σ over S ⊆ met without i of |S|!·(d-1-|S|)!/d! · Π over j ∉ S, j ≠ i of share(j) · (1 - share(i) if i is met, else -share(i)) · value
 //
-// The sum over S is one over the coefficients of Π (x + share(j)), j met, by their powers |S|.
+// The sum over S is the sum over the powers |S| of the coefficients of Π (x + share(j)), in which x occurs only for j
+// in met.
 func shapley(path []onPath, value float64) []float64 {
 	d := len(path)
 	weight := make([]float64, d) // |S|!·(d-1-|S|)!/d!

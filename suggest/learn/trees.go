@@ -1,7 +1,7 @@
-// Package learn has what package rank learns with. Requests become vectors of words ([Vocabulary]), of which the nearest are found
-// ([Nearest]) and from which one linear model a tool predicts what a task uses ([Ridge]); boosted trees ([FitTrees]) and logistic
-// regression ([FitLogit]) weigh rows of a table; curves ([FitCurve]) calibrate probabilities, and [Size], [Path], [Links] and
-// [Order] lead from probabilities to a plan:
+// Package learn holds the models that package rank is built from. Requests become vectors of words ([Vocabulary]).
+// [Nearest] finds the nearest of them, and [Ridge], one linear model per label, predicts from them the tools that a
+// task uses. Boosted trees ([FitTrees]) and logistic regression ([FitLogit]) combine features, curves ([FitCurve])
+// calibrate probabilities, and [Size], [Path], [Links] and [Order] turn probabilities into a plan:
 //
 //	texts ──▶ Vocabulary ──▶ Vector ──┬─▶ Ridge     one linear model a label, all fitted at once
 //	                                  └─▶ Nearest   the texts most like a new one
@@ -19,19 +19,20 @@ import (
 	"waymark/internal/numeric"
 )
 
-// Rows are what models are fitted on; the first fit ends their changes. Feature f of row i is Values[i·Features + f]; no value may be NaN.
+// Rows holds the training data of a model. It must not change after the first fit. Feature f of row i is
+// Values[i·Features + f]; no value may be NaN.
 type Rows struct {
 	Features int
 	Values   []float32
-	Right    []float32 // by row, the share of it that is right, in [0, 1]
-	Weight   []float32 // by row, or by question where there are questions; nil: 1 each
-	Rising   []bool    // by feature, whether a higher value never lowers the score; nil: none
+	Right    []float32 // by row, the target in [0, 1]: the share of the row that is right
+	Weight   []float32 // by row, or by question if there are questions; nil: 1 each
+	Rising   []bool    // by feature, whether a higher value must never lower the score; nil: none
 	Margin   []float32 // by row, the score that the fit starts from, in log-odds; nil: 0
-	// Questions are the first rows of each question, rising from 0. nil: rows stand alone. A question of which no row
-	// is right teaches nothing.
+	// Questions holds the index of the first row of each question, in increasing order from 0. nil: each row stands alone.
+	// A question without a right row teaches nothing.
 	Questions []int32
 
-	cuts   [][]float32 // by feature, the upper ends of the bins but the last; nil before the first fit
+	cuts   [][]float32 // by feature, the upper ends of all bins but the last; nil before the first fit
 	binned []uint8     // by row and feature
 }
 
@@ -40,16 +41,16 @@ func (r *Rows) rises(feature int) bool { return r.Rising != nil && r.Rising[feat
 // Len returns the number of rows.
 func (r *Rows) Len() int { return len(r.Right) }
 
-// TreeOptions of a fit. The defaults were chosen on folds of train parts.
+// TreeOptions are the options of a fit. The defaults were chosen by cross-validation on training data.
 type TreeOptions struct {
 	Trees      int     // number of trees, default 120
-	Depth      int     // the most splits above a leaf, default 5
-	LeafWeight float64 // least second derivative in a leaf, default 6
+	Depth      int     // maximum number of splits on the way to a leaf, default 5
+	LeafWeight float64 // minimum sum of second derivatives in a leaf, default 6
 }
 
 const (
-	rate     = .1 // share of each tree that counts
-	penalty  = 3. // λ: of squared leaves
+	rate     = .1 // learning rate: each tree counts by this factor
+	penalty  = 3. // λ: L2 penalty of the values of leaves
 	rowShare = .8 // share of rows or questions that a tree is fitted on
 	colShare = .7 // share of features that a tree may use
 )
@@ -58,27 +59,27 @@ func (o TreeOptions) orDefaults() TreeOptions {
 	return TreeOptions{cmp.Or(max(o.Trees, 0), 120), cmp.Or(max(o.Depth, 0), 5), cmp.Or(max(o.LeafWeight, 0), 6)}
 }
 
-// node is a split, or a leaf if feature is negative. The children of a split are nodes left and left + 1: a row goes left
-// if its value is at most the threshold.
+// node is a split, or a leaf if feature is negative. The children of a split are the nodes left and left + 1: a row
+// goes to left if its value is at most the threshold.
 type node struct {
 	feature   int32
 	left      int32
 	threshold float32
 	value     float32 // of a leaf, in log-odds
-	cover     float32 // rows of the fit that reached the node
+	cover     float32 // number of training rows that reached the node
 }
 
 // Trees is a sum of trees. It is immutable and safe for concurrent use.
 type Trees struct {
 	features int
 	trees    [][]node
-	expected float64 // mean score of the rows of the fit
+	expected float64 // mean score of the training rows
 
 	once   sync.Once
 	leaves []leaf // see readLeaves
 }
 
-// expect sets the mean score of the rows of the fit.
+// expect sets the mean score of the training rows.
 func (m *Trees) expect() {
 	m.expected = 0
 	for _, t := range m.trees {
@@ -118,16 +119,17 @@ func reached(t []node, row []float32) float32 {
 
 const (
 	bins       = 64
-	mostSorted = 20_000 // rows that the bins of a feature are chosen on, about
-	leastBend  = 1e-4   // second derivative
+	mostSorted = 20_000 // approximate number of rows that the bins of a feature are chosen from
+	leastBend  = 1e-4   // minimum second derivative of a row
 )
 
-// gradient is the first derivative of the loss of a row by its score, times 2³², plus the second, both in units of 1/unit:
-// one addition adds both.
+// gradient packs both derivatives of the loss of a row with respect to its score: the first one times 2³² plus the
+// second one, both as multiples of 1/unit, so that one addition adds both.
 type gradient int64
 
-// measure chooses the unit: a power of two, at most 2¹⁴, such that no sum of derivatives leaves its 32 bits. Those of rows
-// that stand alone add up to their weights at most, those of a question to twice its weight, rounded to half a unit each.
+// measure chooses unit: the largest power of two up to 2¹⁴ for which no sum of derivatives overflows 32 bits. The
+// derivatives of rows that stand alone add up to at most their weights, those of a question to at most twice its
+// weight, and each is rounded by at most half a unit.
 func (f *fit) measure() {
 	total := 0.0
 	for i := range f.questions() {
@@ -143,14 +145,14 @@ func (f *fit) gradient(first, second float64) gradient {
 	return gradient(int64(math.Round(first*f.unit))<<32 + int64(math.Round(second*f.unit)))
 }
 
-// second is never negative.
+// second returns the second derivative times unit, which is never negative.
 func (g gradient) second() int64 { return int64(uint32(g)) }
 
 func (f *fit) parts(g gradient) (first, second float64) {
 	return float64(float64(int64(g)>>32) / f.unit), float64(float64(g.second()) / f.unit) // no fused multiplication with the inverse
 }
 
-// gain returns G²/(H + λ), twice the loss that a leaf of these rows takes away.
+// gain returns G²/(H + λ), twice the loss that a leaf with these rows removes.
 func (f *fit) gain(g gradient) float64 {
 	first, second := f.parts(g)
 	return float64(first*first) / (second + penalty)
@@ -160,15 +162,15 @@ func (f *fit) gain(g gradient) float64 {
 type fit struct {
 	TreeOptions
 	rows    *Rows
-	held    []bool // by row, or by question where there are questions; nil: nothing is
+	held    []bool // by row, or by question if there are questions, whether it is held out; nil: none
 	score   []float64
-	odds    []float64  // e^score by the largest of the question
-	unit    float64    // of derivatives
+	odds    []float64  // e^(score - largest score of the question)
+	unit    float64    // number of steps per unit of a derivative
 	slope   []gradient // by row
-	settled []bool     // by row, whether the score has the leaf of the last tree
+	settled []bool     // by row, whether the score includes the leaf of the last tree
 }
 
-// patience is how many trees a search goes on without a lower loss.
+// patience is the number of trees without a lower held-out loss after which a fit stops.
 const patience = 30
 
 // Len returns the number of trees.
@@ -179,9 +181,10 @@ func (m *Trees) Len() int { return len(m.trees) }
 //	rows × features ──▶ 64 bins a feature ──▶ tree after tree on the gradients ──▶ Trees ──┬─▶ Score: Σ leaves
 //	                                                                                       └─▶ Contributions (TreeSHAP)
 //
-// With questions the model is conditional: each right row of a question competes with the wrong ones, and where one row is
-// right the chance of a row is exp(score)/Σ exp(scores of the question). Without, each row has a probability of its own, 1/(1 + exp(-score)).
-// A fit starts from a margin, the score of something that is known already, and learns only what that lacks.
+// With questions the model is conditional: each right row of a question competes with the wrong ones. If one row is
+// right, the chance of a row is exp(score)/Σ exp(scores of the question). Without questions, each row has a probability
+// of its own, 1/(1 + exp(-score)). A fit may start from a margin, the score of an earlier model, and then learns only
+// the correction.
 //
 // Example: with one feature x, two rows of a question, x = 0 and x = 1, and the second one right, the first tree has the
 // split x ≤ 0 and gives the right side a higher score; more such questions make the difference larger.
@@ -189,9 +192,9 @@ func (m *Trees) Len() int { return len(m.trees) }
 // Gradients are integers, so sums do not depend on their order: the same rows give the same trees on any machine and at any
 // number of processors.
 //
-// What is held, rows or questions where there are questions, is left out; nil: nothing is. The model then has the number of
-// trees, at most o.Trees and possibly 0, with which the loss of what is held is lowest. FitTrees returns nil soon after stop,
-// which may be nil, returns true.
+// held marks the rows, or the questions if there are any, that are held out; nil: none. The model then has the number
+// of trees, at most o.Trees and possibly 0, with the lowest held-out loss. FitTrees returns nil soon after stop, which
+// may be nil, returns true.
 func FitTrees(rows *Rows, held []bool, o TreeOptions, stop func() bool) *Trees {
 	f := &fit{held: held, TreeOptions: o.orDefaults(), rows: rows, slope: make([]gradient, rows.Len()), settled: make([]bool, rows.Len()), score: make([]float64, rows.Len()), odds: make([]float64, rows.Len())}
 	for i := range rows.Margin {
@@ -228,7 +231,7 @@ func FitTrees(rows *Rows, held []bool, o TreeOptions, stop func() bool) *Trees {
 	return m
 }
 
-// add adds a tree to the scores that lack it.
+// add adds a tree to the scores that grow has not updated.
 func (f *fit) add(tree []node) {
 	r := f.rows
 	inChunks(r.Len(), func(from, to int) {
@@ -241,7 +244,7 @@ func (f *fit) add(tree []node) {
 	})
 }
 
-// loss is the sum of the losses of what is held out; without any it is 0.
+// loss returns the sum of the held-out losses; 0 if nothing is held out.
 func (f *fit) loss() (sum float64) {
 	for i, held := range f.held {
 		switch r := f.rows; {
@@ -256,7 +259,7 @@ func (f *fit) loss() (sum float64) {
 	return sum
 }
 
-// inChunks calls f for parts of 0 … n-1, on all processors.
+// inChunks calls f for consecutive parts of 0 … n-1, on all processors.
 func inChunks(n int, f func(from, to int)) {
 	const rows = 4096
 	numeric.Each((n+rows-1)/rows, func(c int) { f(c*rows, min(n, (c+1)*rows)) })
@@ -266,7 +269,7 @@ func inChunks(n int, f func(from, to int)) {
 func (r *Rows) bin() {
 	n, features := r.Len(), r.Features
 	r.cuts, r.binned = make([][]float32, features), make([]uint8, n*features)
-	var some []int // rows by chance: those in equal distances may have equal places in their questions
+	var some []int // a random sample: rows at equal distances may have equal places in their questions
 	for i := range n {
 		if float64(chance('b', 0, uint64(i))*float64(n)) < mostSorted {
 			some = append(some, i)
@@ -316,8 +319,8 @@ func (f *fit) derive() {
 	})
 }
 
-// compete returns the loss of a question and its derivatives by row: the mean over its right rows of -ln(e^s / (e^s + W)),
-// where W = Σ e^s of the wrong rows. Right rows do not compete with each other.
+// compete returns the loss of a question and sets the derivatives of its rows. The loss is the mean over its right rows
+// of -ln(e^s / (e^s + W)), where W = Σ e^s of the wrong rows. Right rows do not compete with each other.
 func (f *fit) compete(q int) (loss float64) {
 	r := f.rows
 	from, to := f.question(q)
@@ -355,7 +358,7 @@ func (f *fit) compete(q int) (loss float64) {
 	return loss / max(1, right)
 }
 
-// questions is the number of questions. A row that stands alone is one.
+// questions returns the number of questions. A row that stands alone counts as one.
 func (f *fit) questions() int {
 	if f.rows.Questions == nil {
 		return f.rows.Len()
@@ -363,7 +366,7 @@ func (f *fit) questions() int {
 	return len(f.rows.Questions)
 }
 
-// question returns the rows of a question.
+// question returns the range of the rows of question q.
 func (f *fit) question(q int) (from, to int) {
 	if f.rows.Questions == nil {
 		return q, q + 1
@@ -382,7 +385,7 @@ func weight(w []float32, i int) float64 {
 	return float64(w[i])
 }
 
-// chance is a number in [0, 1) that depends on its arguments alone (the mixer of SplitMix64).
+// chance returns a pseudo-random number in [0, 1) that depends on its arguments alone (the mixer of SplitMix64).
 func chance(kind byte, tree, i uint64) float64 {
 	x := i*0x9e3779b97f4a7c15 ^ tree*0xd1b54a32d192ed03 ^ uint64(kind)<<56
 	for range 2 {
@@ -393,7 +396,7 @@ func chance(kind byte, tree, i uint64) float64 {
 	return float64(x>>11) / (1 << 53)
 }
 
-// part are the rows in a node that has yet to be split.
+// part holds the rows in a node that may still be split.
 type part struct {
 	node  int32
 	depth int
@@ -401,7 +404,7 @@ type part struct {
 	sums  []gradient // by feature and bin
 	all   gradient
 
-	least, most float64 // bounds of the leaves below, before the rate
+	least, most float64 // bounds of the values of the leaves below, before the learning rate
 }
 
 // grow fits one tree to the derivatives.
@@ -450,7 +453,7 @@ func (f *fit) grow(tree uint64) []node {
 			left.all += f.slope[i]
 		}
 		right.all = p.all - left.all
-		if left.depth < f.Depth { // one side is summed, the other is what remains
+		if left.depth < f.Depth { // one side is summed, the other is the difference
 			small, large := &left, &right
 			if len(right.rows) < len(left.rows) {
 				small, large = &right, &left
@@ -461,7 +464,7 @@ func (f *fit) grow(tree uint64) []node {
 			}
 			large.sums = p.sums
 		}
-		if f.rows.rises(feature) { // what is left stays below what is right, whatever splits follow
+		if f.rows.rises(feature) { // scores on the left stay below those on the right, whatever splits follow
 			middle := (f.value(left) + f.value(right)) / 2
 			left.most, right.least = middle, middle
 		}
@@ -474,12 +477,12 @@ func (f *fit) grow(tree uint64) []node {
 	return nodes
 }
 
-// leaf is the node of rows that are not split.
+// leaf returns the node for rows that are not split.
 func (f *fit) leaf(p part) node {
 	return node{feature: -1, value: float32(rate * f.value(p)), cover: float32(len(p.rows))}
 }
 
-// value is what lowers the loss of the rows of a part most, within its bounds.
+// value returns the leaf value that lowers the loss of the rows of a part most, within the bounds of the part.
 func (f *fit) value(p part) float64 {
 	return max(p.least, min(p.most, f.newton(p.all)))
 }
@@ -493,7 +496,7 @@ func (f *fit) newton(g gradient) float64 {
 func (f *fit) sum(rows []int32, columns []int) []gradient {
 	features := f.rows.Features
 	sums := make([]gradient, features*bins)
-	const block = 8 // of columns: one pass over the rows for each
+	const block = 8 // columns that one pass over the rows adds up
 	numeric.Each((len(columns)+block-1)/block, func(b int) {
 		cols := columns[b*block : min(len(columns), (b+1)*block)]
 		for _, i := range rows {
@@ -506,7 +509,7 @@ func (f *fit) sum(rows []int32, columns []int) []gradient {
 	return sums
 }
 
-// split finds the split that takes away most loss, the first of equal ones.
+// split finds the split that lowers the loss most, the first one of equal ones.
 func (f *fit) split(p part, columns []int) (feature, bin int, found bool) {
 	least := int64(f.LeafWeight * f.unit)
 	best := f.gain(p.all) + 1e-9
@@ -529,7 +532,7 @@ func (f *fit) split(p part, columns []int) (feature, bin int, found bool) {
 	return feature, bin, found
 }
 
-// divide parts rows by a split, in their order.
+// divide divides rows by a split and keeps their order.
 func (f *fit) divide(rows []int32, feature, bin int) (left, right []int32) {
 	left, right = make([]int32, 0, len(rows)), make([]int32, 0, len(rows)/2)
 	for _, i := range rows {
@@ -558,10 +561,10 @@ func (m *Trees) Write(w *codec.Writer) {
 	}
 }
 
-// mostDepth bounds the memory that explanations of a stored model take.
+// mostDepth limits the depth of a stored tree, and with it the memory that explanations take.
 const mostDepth = 8
 
-// ReadTrees reads what [Trees.Write] wrote, of a model of so many features. What is damaged fails r.
+// ReadTrees reads the output of [Trees.Write] for a model of the given number of features. Damaged input makes r fail.
 func ReadTrees(r *codec.Reader, features int) *Trees {
 	m := &Trees{features: features}
 	if n := r.Uint(); n != uint64(features) {

@@ -18,10 +18,10 @@ type Vector struct {
 //
 //	v[f] = (1 + ln tf) · weight · idf,   idf = 1 + ln((n + 1) / (df + 1)),   ‖v‖ = 1,
 //
-// over words, pairs of neighbouring words and pairs with one word between; the weight of a pair is the mean of those of its
-// words. Features that only one text has are in the length of that
-// text and nowhere else, and so are those that a new text brings: what nobody has said before makes a
-// text less like all others. It is immutable and safe for concurrent use.
+// over words, pairs of neighbouring words and pairs with one word between; the weight of a pair is the mean weight of
+// its words. Features that only one text has, and features of a new text that no text has, count in the length of that
+// text but are no components: unknown words make a text less similar to all others. A Vocabulary is immutable and safe
+// for concurrent use.
 type Vocabulary struct {
 	feature map[string]int32
 	idf     []float64
@@ -29,11 +29,11 @@ type Vocabulary struct {
 	weight  func(token string) float64
 }
 
-// pairsWithin is how far apart the words of a pair stand at most.
+// pairsWithin is the maximum distance between the words of a pair.
 const pairsWithin = 2
 
-// NewVocabulary counts the features of texts, given as tokens with weights, and returns the vector of each. It keeps the features of two
-// texts or more and numbers them in alphabetical order.
+// NewVocabulary counts the features of texts, given as tokens, and returns the vector of each text; weight returns the
+// weight of a token. It keeps the features of two texts or more and numbers them in alphabetical order.
 func NewVocabulary(texts [][]string, weight func(token string) float64) (*Vocabulary, []Vector) {
 	df := map[string]int32{}
 	for _, tokens := range texts {
@@ -65,16 +65,16 @@ func NewVocabulary(texts [][]string, weight func(token string) float64) (*Vocabu
 	return v, rows
 }
 
-// Len is the number of features.
+// Len returns the number of features.
 func (v *Vocabulary) Len() int { return len(v.idf) }
 
-// Feature returns the number of a feature, if some texts have it.
+// Feature returns the number of a feature; false if fewer than two texts have it.
 func (v *Vocabulary) Feature(feature string) (int32, bool) {
 	f, ok := v.feature[feature]
 	return f, ok
 }
 
-// Vector is the vector of a text.
+// Vector returns the vector of a text.
 func (v *Vocabulary) Vector(tokens []string) Vector {
 	tf := map[int32]float64{}
 	other := map[string]float64{}
@@ -113,7 +113,7 @@ func (v *Vocabulary) Vector(tokens []string) Vector {
 	return x
 }
 
-// weightOf is the weight of a word, or the mean of those of a pair.
+// weightOf returns the weight of a word, or the mean weight of the words of a pair.
 func (v *Vocabulary) weightOf(feature string) float64 {
 	first, rest, pair := strings.Cut(feature, " ")
 	if !pair {
@@ -122,7 +122,7 @@ func (v *Vocabulary) weightOf(feature string) float64 {
 	return (v.weight(first) + v.weight(strings.TrimLeft(rest, " "))) / 2
 }
 
-// each calls f with every word and every pair of words within reach.
+// each calls f with every word and every pair of words at most pairsWithin apart.
 func each(tokens []string, f func(feature string)) {
 	for i, t := range tokens {
 		f(t)

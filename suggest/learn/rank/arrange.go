@@ -8,42 +8,42 @@ import (
 	"waymark/suggest/learn"
 )
 
-// The tools of a plan are put in order and linked by two models of trees over pairs of tools a, b: whether a comes before
-// b, and whether b uses what a gives. They start from the shares of past tasks with both.
+// Two models of trees over pairs of tools a, b put the tools of a plan in order and link them: one for whether a comes
+// before b, one for whether b uses the output of a. They start from the shares in past tasks with both tools.
 
 // The features of a pair.
 const (
-	pairOrder    = iota // log-odds that a comes before b, by tasks with both and one more by what they require or the words
-	pairNear            // the same in near requests, by likeness²
-	pairWords           // place of the words for b in the request less that of those for a
+	pairOrder    = iota // log-odds that a comes before b: tasks with both, and one more by requirements or words
+	pairNear            // the same in near requests, weighted by similarity²
+	pairWords           // position in the request of the words for b less that of the words for a
 	pairBoth            // ln(1 + tasks with both)
-	pairLinked          // log-odds of a link, of the tasks with both
+	pairLinked          // log-odds of a link in the tasks with both
 	pairNearLink        // the same in near requests
-	pairVotes           // likeness² of near requests with both
+	pairVotes           // Σ similarity² of near requests with both
 	pairDirect          // 1 if b requires a
-	pairDeep            // 1 if it does at any depth
-	pairServer          // 1 on the same server
-	pairSize            // ln of the tools of the plan
-	pairIn              // rate of the link by the largest of those to b
-	pairOut             // by the largest of those from a
-	pairBetween         // how surely another tool of the plan stands between them
-	pairGives           // log-odds of a link from a to any
-	pairNext            // share of what followed a directly, ln
+	pairDeep            // 1 if b requires a directly or indirectly
+	pairServer          // 1 if both are on the same server
+	pairSize            // ln of the number of tools of the plan
+	pairIn              // rate of the link divided by the largest rate of a link to b
+	pairOut             // the same, divided by the largest rate of a link from a
+	pairBetween         // largest confidence that another tool of the plan stands between a and b
+	pairGives           // log-odds of a link from a to any tool
+	pairNext            // share of b among the tools that followed a directly, ln
 	pairFeatures
 )
 
 const (
-	mostPaired = 25 // tools of a task that pairs are learned from
-	mostPairs  = 60 // pairs of a task that are
-	leastLink  = .1 // chance below which there is no link
+	mostPaired = 25 // maximum number of tools of a task whose pairs are learned from
+	mostPairs  = 60 // approximate number of pairs that are learned from per task
+	leastLink  = .1 // chance below which a link is dropped
 	chained    = .97
 
-	wordOrder   = 4.  // log-odds that a comes before b by the place of their words, until tasks say more
-	surelyFirst = .98 // chance that what a tool requires comes before it, likewise
-	orderCounts = .1  // chance to come first, against that of a link, in a chain
+	wordOrder   = 4.  // weight of the difference in position of their words for the log-odds that a comes before b
+	surelyFirst = .98 // chance that a required tool comes before the tool that requires it, until tasks tell more
+	orderCounts = .1  // weight in a chain of the chance to come first, relative to that of a link
 )
 
-// chained tasks have each step after exactly the one before it.
+// chainedTask reports whether each step is linked to the step before it, and to no other.
 func chainedTask(t *Task) bool {
 	n := 0
 	for i := 1; i < len(t.Steps); i++ {
@@ -57,7 +57,7 @@ func chainedTask(t *Task) bool {
 	return len(t.Links) <= n
 }
 
-// pairs returns the features of all pairs of tools: of a, b at a·n + b; nil on the diagonal.
+// pairs returns the features of all pairs of tools: those of a, b at a·n + b; nil on the diagonal.
 func (h *History) pairs(tools []int32, r *request) [][]float32 {
 	n := len(tools)
 	place := r.places(tools)
@@ -129,8 +129,8 @@ func one(b bool) float64 {
 	return 0
 }
 
-// pairVote are the sums of likeness² of near requests that used two tools, that used the first one earlier, and that linked
-// them.
+// pairVote holds sums of similarity² over the near requests that used both tools, that used the first one earlier, and
+// that linked the first one to the second.
 type pairVote struct{ both, before, linked float64 }
 
 func (r *request) votesOf(tools []int32) []pairVote {
@@ -162,10 +162,10 @@ func (r *request) votesOf(tools []int32) []pairVote {
 	return votes
 }
 
-// named is how much a word of the name of a tool counts against words that are associated with it.
+// named is the weight of a word in the name of a tool, relative to words associated with the tool.
 const named = 6.
 
-// places says where in the request the words for each tool stand, from 0 to 1; .5 for one without any.
+// places returns the mean position in the request of the words for each tool, from 0 to 1; .5 if there are none.
 func (r *request) places(tools []int32) []float64 {
 	h, place := r.history, make([]float64, len(tools))
 	for i, t := range tools {
@@ -192,14 +192,15 @@ func (r *request) places(tools []int32) []float64 {
 	return place
 }
 
-// Step is a step of a plan. After are the numbers of earlier steps that it depends on.
+// Step is a step of a plan. After holds the numbers of the earlier steps that it depends on.
 type Step struct {
 	Tool   int32
-	Chance float64 // that a task for the request uses it
+	Chance float64 // chance that a task for the request uses the tool
 	After  []int32
 }
 
-// arrange puts tools in order and links them. chance is by tool, total the sum over all tools of the catalog.
+// arrange orders tools and links them. chance is by tool, total the sum of the chances of all tools that may be
+// planned.
 func (p *planner) arrange(h *History, r *request, tools []int32, chance map[int32]float64, total float64) []Step {
 	n := len(tools)
 	links, first, ahead := make([]float64, n*n), make([]float64, n*n), make([]float64, n)
@@ -212,7 +213,7 @@ func (p *planner) arrange(h *History, r *request, tools []int32, chance map[int3
 			ahead[k%n] -= first[k] - .5
 		}
 	}
-	sorted := make([]int, n) // the likely order decides among tools that are free
+	sorted := make([]int, n) // the likely order decides between tools that no link orders
 	for i := range sorted {
 		sorted[i] = i
 	}
@@ -225,7 +226,7 @@ func (p *planner) arrange(h *History, r *request, tools []int32, chance map[int3
 			switch w[i*n+j] = links[a*n+b]; {
 			case i == j:
 				w[i*n+j] = 0
-			case h.chains: // where no tools were linked, what usually comes first does
+			case h.chains: // tools that were never linked are ordered by which usually comes first
 				w[i*n+j] += float64(orderCounts * first[a*n+b])
 			}
 		}

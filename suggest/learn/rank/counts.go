@@ -10,8 +10,8 @@ import (
 	"waymark/suggest/learn"
 )
 
-// counts maps a key to the tools that were counted under it: what followed a tool, what was used beside it. It is
-// immutable; the tools of a row are sorted.
+// counts maps a key to the tools that were counted under it, such as the tools that followed a tool or were used beside
+// it. It is immutable; the tools of a row are sorted.
 type counts struct {
 	rows  map[uint64]row
 	tools []int32
@@ -30,7 +30,7 @@ type followers struct {
 	total float32
 }
 
-// of returns the row of a key, which is empty if nothing was counted under it.
+// of returns the row of a key, which is empty if no tool was counted under it.
 func (c *counts) of(key uint64) followers {
 	r := c.rows[key]
 	return followers{c.tools[r.from:r.to], c.n[r.from:r.to], r.total}
@@ -44,10 +44,10 @@ func (f followers) count(tool int32) float64 {
 	return 0
 }
 
-// share returns count/(total + 1): one more observation of something else makes rare rows careful.
+// share returns count/(total + 1): one additional observation of another tool lowers the shares of rare rows.
 func (f followers) share(tool int32) float64 { return f.count(tool) / (float64(f.total) + 1) }
 
-// observation is one thing to be counted.
+// observation is one item to be counted.
 type observation struct {
 	key  uint64
 	tool int32
@@ -76,7 +76,7 @@ func newCounts(all []observation) counts {
 	return c
 }
 
-// key of the last tools of a context, the last one first.
+// key returns the key of the last tools of a context, given the last one first.
 func key(tools ...int32) uint64 {
 	x := uint64(len(tools))
 	for _, t := range tools {
@@ -87,44 +87,45 @@ func key(tools ...int32) uint64 {
 }
 
 const (
-	orders     = 4     // longest chain of tools that is counted
-	window     = 25    // steps back that a tool is counted after
-	mostSet    = 60    // tools of a task that count as used together
+	orders     = 4     // maximum length of a chain of tools that is counted
+	window     = 25    // how many steps back a tool counts as before another
+	mostSet    = 60    // a task with more distinct tools does not count as using them together
 	penalty    = .5    // λ of the ridge regression
 	newestRows = 4_000 // requests that the regression is fitted on
 )
 
-// History is everything that is counted of a list of tasks. It is immutable.
+// History holds the counts and models computed from a list of tasks. It is immutable.
 type History struct {
 	texts *Texts
 	tasks []*Task // those that count, in order
 
-	order     [orders]counts // by the last 1 to 4 tools, what came next
-	skip      counts         // by a tool, what came two steps later
-	after     counts         // by a tool, what came later in the task
+	order     [orders]counts // by the last 1 to 4 tools, the next tool
+	skip      counts         // by a tool, the tool two steps later
+	after     counts         // by a tool, the tools later in the task
 	ends      [orders]counts // by the last 1 to 4 tools, how often the task went on (0) or ended (1)
-	links     counts         // by a tool, what its output went to
-	beside    counts         // by a tool, the tools of the same tasks
-	words     counts         // by a word of the request, the tools of the task
+	links     counts         // by a tool, the tools that its output went to
+	beside    counts         // by a tool, the other tools of the same tasks
+	words     counts         // by a word of the request, the tools that the request is evidence for
 	speaks    []float64      // by entry of words, the association of the word with the tool
-	word      []float32      // by word, the tasks with it
-	uses      []float32      // by tool, the steps
-	within    []float32      // by tool, the tasks
+	word      []float32      // by word, the number of tasks with it
+	uses      []float32      // by tool, the number of steps
+	within    []float32      // by tool, the number of tasks
 	users     [][]int32      // by tool, the tasks that use it
 	popular   []int32        // the tools with the most steps
 	steps     float64
 	asked     []int32            // tasks with a request
-	same      map[uint64][]int32 // by wording, their numbers among these
+	same      map[uint64][]int32 // by wording, indices into asked
 	nearest   *learn.Nearest
 	ridge     *learn.Ridge
-	times     map[uint64]int // by set of tools, the tasks that use exactly these
-	chains    bool           // nearly all tasks are chains
-	used      []int32        // tools that a task used, sorted
-	column    []int32        // by tool, its number among these, which is its label in the regression; -1: unused
+	times     map[uint64]int // by set of tools, the number of tasks that use exactly these
+	chains    bool           // nearly all tasks with several tools are chains
+	used      []int32        // tools that at least one task used, sorted
+	column    []int32        // by tool, its index in used, which is its label in the regression; -1: unused
 	structure func() *Structure
 }
 
-// Count counts tasks. Their steps are numbers of tools below the length of the catalog.
+// Count counts tasks. The steps of tasks must be tool numbers below the length of the catalog. It returns nil if stop
+// ends it.
 func Count(texts *Texts, tasks []*Task, stop func() bool) *History {
 	h := &History{texts: texts, tasks: tasks, times: map[uint64]int{}, same: map[uint64][]int32{}}
 	chains, several := 0, 0
@@ -204,7 +205,7 @@ func Count(texts *Texts, tasks []*Task, stop func() bool) *History {
 	return h
 }
 
-// mostPopular is how many tools are candidates wherever a task stands.
+// mostPopular is the number of most used tools that are candidates after every context.
 const mostPopular = 10
 
 func (h *History) mostUsed() (tools []int32) {
@@ -220,7 +221,7 @@ func (h *History) mostUsed() (tools []int32) {
 	return tools
 }
 
-// associate measures how much more often than by chance tasks with a word use a tool,
+// associate computes how much more often than by chance the tasks with a word use a tool,
 //
 //	ln((n(word, tool) + 2·p) / ((n(word) + 2)·p)),   p = share of tasks that use the tool.
 func (h *History) associate() {
@@ -235,7 +236,7 @@ func (h *History) associate() {
 	}
 }
 
-// wording is a key of the words of a request.
+// wording returns a key of the words of a request.
 func wording(stems []string) uint64 {
 	h := fnv.New64a()
 	for _, s := range stems {
@@ -245,7 +246,7 @@ func wording(stems []string) uint64 {
 	return h.Sum64()
 }
 
-// chain is the key of the last o tools.
+// chain returns the key of the last o tools.
 func chain(q []int32, o int) uint64 {
 	var last [orders]int32
 	for i := range o {
@@ -254,7 +255,7 @@ func chain(q []int32, o int) uint64 {
 	return key(last[:o]...)
 }
 
-// distinct returns the different tools of q, in order of first appearance.
+// distinct returns the distinct elements of q, in order of first appearance.
 func distinct[T comparable](q []T) []T {
 	set := make([]T, 0, len(q))
 	for _, t := range q {
@@ -265,7 +266,7 @@ func distinct[T comparable](q []T) []T {
 	return set
 }
 
-// regress fits tools to the words of the newest requests.
+// regress fits the regression of tools on the words of the newest requests, and the index of all requests.
 func (h *History) regress(stop func() bool) bool {
 	asked := h.asked[max(0, len(h.asked)-newestRows):]
 	h.column = make([]int32, len(h.uses))

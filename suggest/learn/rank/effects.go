@@ -8,17 +8,18 @@ import (
 	"waymark/suggest/semantic"
 )
 
-// Effect is what a call of a tool does to the world.
+// Effect is the kind of effect that a call of a tool has.
 type Effect int8
 
-// The effects. A tool without an annotation has that of its first verb.
+// The effects. A tool without an annotation has the effect of its first verb.
 const (
 	Unknown Effect = iota
 	Reads
 	Changes
 )
 
-// verbs are families of verbs that ask for the same kind of act. The first word is the effect; a word may stand in several.
+// verbs lists families of verbs for the same kind of act. The first word is the effect; a verb may be in several
+// families.
 const verbs = `
 reads get read list show find search look fetch view check inspect browse count compare describe query lookup see retrieve watch
 reads analyze summarize explain identify detect verify validate test examine review measure estimate calculate compute translate
@@ -35,7 +36,7 @@ changes approve grant give share allow permit invite assign revoke deny reject
 changes upload commit push publish save store import sync put write copy
 changes roll rollback revert undo restore reset rotate`
 
-// families holds, by stem of a verb, the families that it stands in, and the effect of each family.
+// families returns, by stem of a verb, the families that contain it, and the effect of each family.
 var families = sync.OnceValue(func() (of struct {
 	family map[string][]int
 	effect []Effect
@@ -51,7 +52,7 @@ var families = sync.OnceValue(func() (of struct {
 	return of
 })
 
-// action is what a tool does: its effect, and the families of the first verb of its name and of the word its text begins with.
+// action holds the effect of a tool, and the families of the first verb of its name and of the first word of its text.
 type action struct {
 	effect   Effect
 	guessed  bool // not annotated
@@ -76,25 +77,25 @@ func actionOf(t *Tool) action {
 	case len(first) == 0:
 	case first[0] != "returns":
 		add([]string{stem(first[0])})
-	case a.effect == Unknown: // its result, nothing that somebody bought
+	case a.effect == Unknown: // the text describes a result, not the act of giving back
 		a.effect = Reads
 	}
 	return a
 }
 
-// questions are words that a request begins with that asks for an answer, not for an act.
+// questions lists the words that begin a request for an answer, not for an act.
 var questions = []string{"why", "how", "what", "which", "who", "whom", "whose", "when", "where", "is", "are", "was", "were", "do", "does", "did", "has", "have"}
 
-// nounsFollow are words after which the stem of a verb is a noun: who asks for a draft of the reply does not ask to reply.
+// nounsFollow lists words after which the stem of a verb is a noun: "a draft of the reply" does not ask to reply.
 var nounsFollow = strings.Fields("a an the this that these those my our your his her its their any all every each no some of in on at by for from with about into")
 
-// nounEndings are those of nouns that have the stem of a verb: who asks for a deployment does not ask to deploy.
+// nounEndings lists endings of nouns that share the stem of a verb: "a deployment" does not ask to deploy.
 var nounEndings = []string{"ment", "ments", "tion", "tions", "sion", "sions", "ance", "ances"}
 
-// asks are the families of the verbs that a request has.
+// asks holds the families of the verbs in a request.
 type asks struct {
 	families []bool
-	reads    bool // is a question or has verbs of reading, and none of changing
+	reads    bool // the request is a question or has verbs of reading, and has no verb of changing
 }
 
 func asksOf(text string) asks {

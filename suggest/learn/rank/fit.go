@@ -11,7 +11,7 @@ import (
 
 // Options of a fit.
 type Options struct {
-	Without  string             // a group of rows that is left out, to see what it is worth
+	Without  string             // group of features that is left out, to measure its contribution
 	Stop     func() bool        // ends the fit soon after it returns true; nil: never
 	Progress func(done float64) // receives the fraction done, from 0 to 1; may be nil
 }
@@ -22,11 +22,11 @@ type Model struct {
 	*Fitted
 }
 
-// Fitted is what a fit learned. All else that a model knows is counted.
+// Fitted holds all that a fit learned. Everything else in a model is counted from the history.
 type Fitted struct {
-	find  ranker // conditional: what a request asks for
-	needs ranker // one by one: whether a task for the request uses a tool
-	next  ranker // conditional: what comes next
+	find  ranker // conditional model of the tools that a request asks for
+	needs ranker // unconditional model: the chance of each tool that a task for the request uses it
+	next  ranker // conditional model of the next tool
 
 	planner *planner
 }
@@ -37,8 +37,8 @@ type Ranked struct {
 	Score float64
 }
 
-// Fit learns from the tasks. Tasks of one Group are no evidence for one another, unless they are a habit ([recurring]).
-// It returns nil soon after o.Stop returns true.
+// Fit learns from the tasks. Tasks of one Group are not used as evidence for each other, unless they are a habit
+// ([recurring]). Fit returns nil soon after o.Stop returns true.
 func Fit(texts *Texts, tasks []*Task, o Options) *Model {
 	if o.Stop == nil {
 		o.Stop = func() bool { return false }
@@ -82,7 +82,7 @@ func Fit(texts *Texts, tasks []*Task, o Options) *Model {
 	}
 	o.Progress(.7)
 	if !slices.ContainsFunc(tasks, func(t *Task) bool { return t.Intent != "" }) {
-		m.needs, m.planner = Prior().needs, newPlanner() // foreign requests alone teach that nothing is ever needed
+		m.needs, m.planner = Prior().needs, newPlanner() // foreign requests alone would teach that no tool is ever needed
 		return m
 	}
 	numeric.Each(len(needs.Questions), func(q int) {
@@ -98,7 +98,7 @@ func Fit(texts *Texts, tasks []*Task, o Options) *Model {
 	return m
 }
 
-// On returns the model of what was fitted before, on tasks and tools as they are. It returns nil soon after stop returns true.
+// On returns the model that applies f to the given tasks and tools. It returns nil soon after stop returns true.
 func (f *Fitted) On(texts *Texts, tasks []*Task, stop func() bool) *Model {
 	h := Count(texts.read(tasks), tasks, stop)
 	if h == nil {
@@ -107,7 +107,7 @@ func (f *Fitted) On(texts *Texts, tasks []*Task, stop func() bool) *Model {
 	return &Model{h, f}
 }
 
-// Prior is what answers while nothing is fitted: the reference, and chances that are only guessed.
+// Prior returns the rankers that are used before any fit: they rank by their prior starts, with uncalibrated chances.
 func Prior() *Fitted {
 	unfitted := func(from start) ranker {
 		return ranker{start: from, trees: &learn.Trees{}, curves: [2]*learn.Curve{{}, {}}}
@@ -117,42 +117,44 @@ func Prior() *Fitted {
 	return f
 }
 
-// WithPrior is the model with what answers while nothing is fitted.
+// WithPrior returns a model with the same history and the rankers of [Prior].
 func (m *Model) WithPrior() *Model { return &Model{m.history, Prior()} }
 
-// Effect is that of a tool, as annotated or by its first verb.
+// Effect returns the effect of a tool: the annotated one, else that of its first verb.
 func (m *Model) Effect(tool int32) Effect { return m.history.texts.actions[tool].effect }
 
-// fewQuestions is how many questions leave open whether all of them are needed for the trees. Of more, a fold is kept to
-// choose the number of trees and to calibrate.
+// fewQuestions is the number of questions below which the ranker of the next tool is fitted again on all of them. With
+// more questions, the fold that served to choose the number of trees and to calibrate stays held out.
 const fewQuestions = 2_500
 
-// ranker gives a row of the table its log-odds: the calibrated reference and what trees add to it.
+// ranker computes the log-odds of a row of the table: the calibrated start and the score of the trees.
 type ranker struct {
 	start start
 	trees *learn.Trees
 
-	// familiar is how like the nearest past request of a tenth of the recorded requests is at most, 0 where that does not matter.
-	// Of a request that is less like any, trees know little: they count by (likeness/familiar)².
+	// familiar is the similarity to the nearest past request that all but a tenth of the recorded requests reach; 0
+	// disables it. Trees know little of a request that is less similar: their score is multiplied by
+	// (similarity/familiar)².
 	familiar float64
 
-	sure   *learn.Logit    // of what a request asks for: the chance of a tool; nil: by its score
-	curves [2]*learn.Curve // from claimed chances to those that held; for what comes next with a request a second one
+	sure   *learn.Logit    // model of the chance that a request asks for a tool; nil: the chance of the score
+	curves [2]*learn.Curve // calibration of the chances; the second one is for the next tool with a request
 }
 
-// begin calibrates the start and lets the trees go on from it.
+// begin calibrates the start and sets it as the margin of the rows.
 func (r *ranker) begin(x *examples, from start) {
 	r.start = from.calibrate(x)
 	x.Margin = make([]float32, x.Len())
 	for i := range x.Margin {
 		x.Margin[i] = float32(r.start.of(x.row(i)))
-		if x.Questions != nil { // as many rows with equal scores compete
+		if x.Questions != nil { // a row competes for as many rows with equal scores
 			x.Margin[i] += float32(numeric.Ln(float64(x.times[i])))
 		}
 	}
 }
 
-// setFound computes the row Found of the rows of a question; times says how many each stands for, nil for one.
+// setFound computes the feature Found of the rows of a question. times is the number of candidates per row; nil: 1
+// each.
 func (r *ranker) setFound(values, times []float32) {
 	score := make([]float64, len(values)/int(rows))
 	for i := range score {
@@ -168,8 +170,8 @@ func (r *ranker) setFound(values, times []float32) {
 	}
 }
 
-// fitHalves fits a ranker for requests, and before it one on each half of the tasks: what halves[h] says of half h is no
-// memory. The number of trees is chosen and chances are calibrated on that.
+// fitHalves fits a ranker of requests after one for each half of the tasks. The ranker halves[h] is not fitted on half
+// h, so its scores there are not memorised. The halves choose the number of trees and calibrate the chances.
 func (r *ranker) fitHalves(x *examples, from start, stop func() bool) (halves [2]*ranker, ok bool) {
 	r.begin(x, from)
 	if x.Questions != nil {
@@ -201,7 +203,7 @@ func (r *ranker) fitHalves(x *examples, from start, stop func() bool) (halves [2
 	return halves, r.trees != nil
 }
 
-// fit fits the ranker of what comes next.
+// fit fits the ranker of the next tool.
 func (r *ranker) fit(x *examples, stop func() bool) bool {
 	r.begin(x, priorNext)
 	var o learn.TreeOptions
@@ -219,10 +221,10 @@ func (r *ranker) fit(x *examples, stop func() bool) bool {
 	return r.trees != nil
 }
 
-// leastClaim is the chance below which rows say little of how sure the ranker is.
+// leastClaim is the chance below which a single row is not used for calibration.
 const leastClaim = .01
 
-// claims are the chances that the ranker gives to what was held out, and what became of them.
+// claims returns the chances that the ranker gives to held-out rows, and whether these were right.
 func (r *ranker) claims(x *examples, held []bool) (claims [2][]learn.Prediction) {
 	for i, held := range held {
 		switch {
@@ -241,7 +243,7 @@ func (r *ranker) claims(x *examples, held []bool) (claims [2][]learn.Prediction)
 	return claims
 }
 
-// shares are the chances of tools of which one comes next, by their log-odds: e^score/Σ e^score.
+// shares returns the chances of tools of which exactly one comes next: e^score/Σ e^score.
 func shares(list []Ranked) []float64 {
 	p, sum := make([]float64, len(list)), 0.0
 	for i, r := range list {
@@ -258,7 +260,7 @@ func (r *ranker) score(row []float32) float64 {
 	return r.start.of(row) + float64(trust(row[Nearest], r.familiar)*r.trees.Score(row))
 }
 
-// trust is how far trees count for a request with that likeness of the nearest one, in [0, 1].
+// trust returns the weight of the trees, in [0, 1], for a request with the given similarity to the nearest past one.
 func trust(nearest float32, familiar float64) float64 {
 	likeness := float64(nearest)
 	if likeness >= familiar {
@@ -267,7 +269,7 @@ func trust(nearest float32, familiar float64) float64 {
 	return float64(likeness*likeness) / float64(familiar*familiar)
 }
 
-// contribute adds what the trees make of each row to parts, and returns what they add to any tool.
+// contribute adds the contribution of the trees to parts, by feature, and returns the bias of the trees.
 func (r *ranker) contribute(parts []float64, row []float32) float64 {
 	own, trust := make([]float64, rows), trust(row[Nearest], r.familiar)
 	bias := float64(trust * r.trees.Contributions(own, row))
@@ -277,7 +279,7 @@ func (r *ranker) contribute(parts []float64, row []float32) float64 {
 	return bias
 }
 
-// familiarise notes how like past requests the recorded ones are. Without any, no request is familiar.
+// familiarise sets familiar from the recorded requests. Without any it is 1: no request is familiar.
 func (r *ranker) familiarise(x *examples) {
 	var likeness []float64
 	for q, k := range x.kinds {
@@ -292,11 +294,11 @@ func (r *ranker) familiarise(x *examples) {
 	}
 }
 
-// recurring is the part of all tasks from which on near copies of one request are a habit: they will come again, so they
-// are evidence for one another.
+// recurring is the share of all tasks above which near copies of one request are a habit: they will be asked again, so
+// they may be evidence for one another.
 const recurring = .05
 
-// foldTasks gives each task its fold: tasks of a group have the same one, unless they are a habit.
+// foldTasks assigns a fold to each task. Tasks of one group get the same fold, unless they are a habit.
 func foldTasks(tasks []*Task) {
 	size := map[uint64]int{}
 	for _, t := range tasks {
@@ -312,34 +314,34 @@ func foldTasks(tasks []*Task) {
 	}
 }
 
-// Prepare does what the first explanation would wait for.
+// Prepare does work in advance that the first explanation would wait for.
 func (m *Model) Prepare() {
 	for _, r := range []*ranker{&m.find, &m.needs, &m.next} {
 		r.trees.Prepare()
 	}
 }
 
-// Over is the chance that a task ends after a context.
+// Over returns the chance that a task ends after a context.
 func (m *Model) Over(context []int32) float64 { return m.history.over(context) }
 
-// Answer is a ranking, the likeliest first, with what it comes from.
+// Answer is a ranking, the likeliest first, with the data that it was computed from.
 type Answer struct {
 	Ranked  []Ranked
 	Chances []float64 // calibrated, falling
-	sequel  bool      // one of the tools comes next; otherwise each has a chance of its own
-	claim   float64   // of a sequel, the uncalibrated chance of the likeliest
+	sequel  bool      // exactly one of the tools comes next; otherwise each tool has a chance of its own
+	claim   float64   // of a sequel, the uncalibrated chance of the likeliest tool
 	curve   *learn.Curve
 	ranker  *ranker
-	slope   float64 // of the reference
-	finder  *ranker // of a plan, that of its row Found, if it starts from that
+	slope   float64 // weight of the feature that the score starts from
+	finder  *ranker // of a plan that starts from Found, the ranker of this feature
 	table   *Table
 	near    []learn.Neighbour // past requests that vote
-	more    map[int32]float64 // by tool, what outcomes add
+	more    map[int32]float64 // by tool, the change of the score by outcomes
 
-	explained map[int32]Explanation // by tool, those that were asked for
+	explained map[int32]Explanation // by tool, the explanations computed so far
 }
 
-// Next ranks what may come next in a situation. Without a context that is what the request asks for.
+// Next ranks the tools that may come next in a situation. Without a context it is [Model.Find].
 func (m *Model) Next(s Situation) *Answer {
 	if len(s.Context) == 0 {
 		return m.Find(s)
@@ -356,7 +358,8 @@ func (m *Model) Next(s Situation) *Answer {
 	return a
 }
 
-// Adjust adds what outcomes say of each tool to the reference: slope·outcomes(tool), and a factor of the odds.
+// Adjust adds slope·adds + ln(factor) to the score of each tool: adds is in units of the reference, and factor
+// multiplies the odds.
 func (a *Answer) Adjust(outcomes func(tool int32) (adds, factor float64)) {
 	a.more = map[int32]float64{}
 	for i := range a.Ranked {
@@ -369,8 +372,8 @@ func (a *Answer) Adjust(outcomes func(tool int32) (adds, factor float64)) {
 	a.chances()
 }
 
-// Chance returns the calibrated chance that goes with a score. Of what comes next, the chance of the likeliest is
-// calibrated, and the others divide what is left as they did before.
+// Chance returns the calibrated chance of a score. For the next tool only the chance of the likeliest is calibrated;
+// the other tools share the rest in their former proportions.
 func (a *Answer) Chance(score float64) float64 {
 	if len(a.Ranked) == 0 {
 		return 0
@@ -395,14 +398,15 @@ func (a *Answer) chances() {
 	}
 }
 
-// Reference ranks by the reference alone, whose score is the log-odds: all that it may rank high, not only what a ranker that
-// was fitted would look at.
+// Reference ranks by the reference alone; its score serves as log-odds. The candidates are all tools that the reference
+// may rank high, not only those of a fitted ranker.
 func (m *Model) Reference(s Situation) *Answer {
 	s.all = true
 	return m.ask(s, &ranker{start: start{slope: 1, by: Reference}, trees: &learn.Trees{}, curves: [2]*learn.Curve{{}, {}}})
 }
 
-// Find ranks the tools that a request asks for by themselves. The context, if any, only says what is near.
+// Find ranks the tools that a request asks for. The context, if any, only affects candidates and features, such as
+// nearness.
 func (m *Model) Find(s Situation) *Answer { return m.ask(s, &m.find) }
 
 func (m *Model) ask(s Situation, by *ranker) *Answer {
@@ -422,7 +426,7 @@ func (m *Model) ask(s Situation, by *ranker) *Answer {
 	return a
 }
 
-// Used returns how many of the past requests that vote in an answer used a tool, and their number.
+// Used returns the number of voting past requests that used a tool, and the number of all voting requests.
 func (m *Model) Used(a *Answer, tool int32) (used, of int) {
 	for _, v := range a.near {
 		if slices.Contains(m.history.tasks[m.history.asked[v.Row]].needs(), tool) {
@@ -432,15 +436,15 @@ func (m *Model) Used(a *Answer, tool int32) (used, of int) {
 	return used, len(a.near)
 }
 
-// Recalled reports whether past requests make more of the row match of a tool than its text.
+// Recalled reports whether past requests contribute more to the feature match of a tool than its text does.
 func (a *Answer) Recalled(tool int32) bool {
 	return matchNeed*need(a.Value(tool, Ridge), a.Value(tool, Votes)) > max(a.Value(tool, Text), vectorWeight*a.Value(tool, Vectors))
 }
 
-// Low is what a chance is at least, in 90 % of the cases that were held out.
+// Low returns a lower bound of a chance, which held in 90 % of the held-out cases.
 func (a *Answer) Low(chance float64) float64 { return a.curve.Low(chance) }
 
-// Value returns a row of the table for a tool; 0 for one that is no candidate.
+// Value returns a feature of a tool; 0 if the tool is no candidate.
 func (a *Answer) Value(tool int32, k Row) float64 {
 	if i, ok := slices.BinarySearch(a.table.Tools, tool); ok {
 		return float64(a.table.row(i)[k])
@@ -458,7 +462,7 @@ func better(a, b Ranked) int {
 	return cmp.Compare(a.Tool, b.Tool)
 }
 
-// best returns the k best, by falling score and then by number. It changes the list.
+// best returns the k best, by falling score and then by number. It reorders the list.
 func best(list []Ranked, k int) []Ranked {
 	top := list[:min(k, len(list))]
 	slices.SortFunc(top, better)
@@ -470,13 +474,13 @@ func best(list []Ranked, k int) []Ranked {
 
 // Explanation is a score as a sum: Bias + Slope·Score + Outcomes + Σ Groups.
 type Explanation struct {
-	Row                Row                // that the score starts from: the reference, or the match
-	Score, Slope, Bias float64            // its value, and the calibration
-	Outcomes           float64            // what outcomes add; see [Answer.Adjust]
-	Groups             map[string]float64 // what the trees add, by group of rows; see [Groups]
+	Row                Row                // feature that the score starts from: reference or match
+	Score, Slope, Bias float64            // value of the feature, and the calibration
+	Outcomes           float64            // change of the score by outcomes; see [Answer.Adjust]
+	Groups             map[string]float64 // contribution of the trees, by group of features; see [Groups]
 }
 
-// Explain returns the parts of the score of a tool, which are computed once; false if the tool is no candidate.
+// Explain returns the parts of the score of a tool, computed once and kept; false if the tool is no candidate.
 func (a *Answer) Explain(tool int32) (e Explanation, ok bool) {
 	i, ok := slices.BinarySearch(a.table.Tools, tool)
 	if !ok {
@@ -509,10 +513,10 @@ func (a *Answer) Explain(tool int32) (e Explanation, ok bool) {
 	return e, true
 }
 
-// Chance returns the probability of log-odds.
+// Chance converts log-odds to a probability.
 func Chance(score float64) float64 { return 1 / (1 + numeric.Exp(-score)) }
 
-// Followed returns how often something followed a tool, and FollowedBy how often another did.
+// Followed returns how often any tool followed a tool; [Model.FollowedBy] returns how often a given one did.
 func (m *Model) Followed(tool int32) float64 { return float64(m.history.order[0].of(key(tool)).total) }
 
 // FollowedBy is described at [Model.Followed].

@@ -2,8 +2,8 @@ package rank
 
 import "strings"
 
-// foreignRequests are requests that hardly any catalog serves. Where one has tools for some of them, the others still tell
-// what it is like that nothing fits.
+// foreignRequests returns requests that hardly any catalog serves. If a catalog has tools for some of them, the others
+// still are examples of requests that no tool fits.
 func foreignRequests() []string { return strings.Split(strings.TrimSpace(foreignText), "\n") }
 
 const foreignText = `

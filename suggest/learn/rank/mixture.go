@@ -11,17 +11,18 @@ import (
 	"waymark/suggest/semantic"
 )
 
-// A fit on the history alone never sees what service meets: tools that nobody used yet, other words, several tasks in one
-// session, a history of ten tasks, requests that no tool serves. So past tasks are asked again in these kinds.
+// A kind is the way in which a fit asks a past task again. The plain history lacks situations that occur in use: tools
+// that nobody used yet, other words, several tasks in one session, a history of ten tasks, requests that no tool
+// serves.
 //
 //	recorded   as it was, through the history without its fold, a fifth of the tasks
-//	cold       one of its tools is taken to have no history, so that text must find and carry it
+//	cold       one of its tools is treated as one without history: only its text can find and rank it
 //	reworded   in other words: some dropped, some replaced by words of the thesaurus
 //	joined     after the tools of another task
-//	short      through the history of at most 0, 3, 10, 30, 100 other tasks
-//	far        through the history of tasks of other kinds: its rarest tool and what it was used for are new
-//	known      one sentence of a tool's own text in other words, which the index of texts lacks
-//	foreign    a request of another field: nothing is right
+//	short      through a history of only 0, 3, 10, 30 or 100 other tasks
+//	far        through the history of tasks of other kinds: its rarest tool and the use of that tool are new
+//	known      one sentence of a tool's own text in other words; the index of texts lacks this sentence
+//	foreign    a request of another field: no tool is right
 type kind int
 
 const (
@@ -36,8 +37,8 @@ const (
 	kinds
 )
 
-// mix are the weights of the kinds, by which questions of each count against each other, for the tools that a request
-// needs and for what comes next.
+// mix holds the weight of each kind in the training data of each ranker: find for the tools that a request asks for,
+// needs for those that its task uses, next for the next tool.
 var mix = struct{ find, needs, next [kinds]float64 }{
 	find:  [kinds]float64{recorded: .35, cold: .10, reworded: .15, short: .05, far: .05, known: .30},
 	needs: [kinds]float64{recorded: .45, cold: .10, reworded: .20, short: .05, far: .15, foreign: .05},
@@ -46,48 +47,48 @@ var mix = struct{ find, needs, next [kinds]float64 }{
 
 const (
 	folds            = 5
-	mostTasks        = 3_000 // past tasks that a fit asks again
-	mostPlaces       = 4_000 // places in tasks that a fit asks again
-	mostBefore       = 20    // steps of another task in the same session
-	shortTasks       = 60    // tasks that are asked through each short history
-	farTasks         = 600   // tasks that are asked through the history of other kinds
-	shortestSentence = 12    // bytes
-	mostKnown        = 400   // tools that are asked for by a sentence of their text
-	hardestWrong     = 10    // wrong rows of a question
+	mostTasks        = 3_000 // maximum number of past tasks that a fit asks again
+	mostPlaces       = 4_000 // expected maximum number of positions in tasks that a fit asks again
+	mostBefore       = 20    // maximum number of steps of another task before those of a joined one
+	shortTasks       = 60    // maximum number of tasks asked through each short history
+	farTasks         = 600   // maximum number of tasks asked through the history of other kinds
+	shortestSentence = 12    // minimum length of a sentence of kind known, in bytes
+	mostKnown        = 400   // maximum number of tools that are asked for by a sentence of their text
+	hardestWrong     = 10    // wrong rows of a question that are kept: those that the reference scores highest
 	otherWrong       = 8
-	mostPlans        = 1_500 // requests that a fit plans for
+	mostPlans        = 1_500 // maximum number of requests that a fit plans for
 )
 
-// usualRows is how many rows a question has, about.
+// usualRows is the approximate number of rows of a question.
 const usualRows = hardestWrong + otherWrong + 2
 
 var shortSizes = [...]int{0, 3, 10, 30, 100}
 
-// exam is some questions with the same request to the same history.
+// exam holds questions with the same request and the same history.
 type exam struct {
 	history   *History
 	request   string
 	questions []question
-	fold      int // of its task; see held
+	fold      int // fold of its task; see held
 
 	find, needs, next examples
 
-	task  *Task // recorded for the request; nil for other questions
+	task  *Task // the recorded task of the request; nil for other kinds
 	pairs [2]cases
 }
 
-// examples are rows and the kinds of their questions.
+// examples holds training rows with the kinds and the folds of their questions.
 type examples struct {
 	learn.Rows
-	times []float32 // by row, how many rows it stands for
-	kinds []kind    // by row where there are no questions, else by question
+	times []float32 // by row, the number of candidates that it stands for
+	kinds []kind    // by question; by row in the examples of needs
 	folds []int     // likewise
-	next  bool      // one tool comes next; otherwise a question may have several right ones
+	next  bool      // exactly one tool comes next; otherwise a question may have several right tools
 }
 
 func (x *examples) row(i int) []float32 { return x.Values[i*int(rows) : (i+1)*int(rows)] }
 
-// question returns the rows of a question.
+// question returns the range of the rows of question q.
 func (x *examples) question(q int) (from, to int) {
 	to = x.Len()
 	if q+1 < len(x.Questions) {
@@ -112,8 +113,8 @@ func (x *examples) append(o *examples) {
 	x.folds, x.times = append(x.folds, o.folds...), append(x.times, o.times...)
 }
 
-// add adds a table as a question. Where no candidate is right nothing is learned about their order, but it counts
-// against the chances that are claimed for what is held out.
+// add adds a table as a question. A question without a right candidate does not teach the order of candidates. It is
+// still added if it is held out (fold 0) or x.next is false: it then lowers the calibrated chances.
 func (x *examples) add(t *Table, q *question, fold int) {
 	right := slices.ContainsFunc(t.Tools, func(tool int32) bool { return slices.Contains(q.right, tool) })
 	if len(t.Tools) > 0 && (right || fold == 0 || !x.next) {
@@ -123,8 +124,9 @@ func (x *examples) add(t *Table, q *question, fold int) {
 	}
 }
 
-// rows adds the rows of a table. Of the wrong ones the hardest by the reference are kept and, of the others, some in equal
-// distances of that order, each for several.
+// rows adds rows of a table: the right candidates and, of the wrong ones, the hardestWrong with the highest reference
+// score and otherWrong of the rest, at equal distances in that order, each standing for several. If single is true,
+// each row gets a kind and a fold of its own.
 func (x *examples) rows(t *Table, q *question, fold int, single bool) {
 	add := func(i int, right, times float32) {
 		x.Values, x.Right, x.times = append(x.Values, t.row(i)...), append(x.Right, right), append(x.times, times)
@@ -132,7 +134,7 @@ func (x *examples) rows(t *Table, q *question, fold int, single bool) {
 			x.kinds, x.folds = append(x.kinds, q.kind), append(x.folds, fold)
 		}
 	}
-	var wrong []Ranked // by place in the table
+	var wrong []Ranked // Tool is the index in the table
 	for i, tool := range t.Tools {
 		if slices.Contains(q.right, tool) {
 			add(i, 1, 1)
@@ -154,14 +156,14 @@ func (x *examples) rows(t *Table, q *question, fold int, single bool) {
 	}
 }
 
-// question asks what comes next after a context or, without one, what the request needs.
+// question asks which tool comes next after a context or, without one, which tools the request needs.
 type question struct {
 	kind    kind
 	context []int32
 	right   []int32
 	hidden  int32
 	open    []int32 // tools that are neither right nor wrong
-	plain   bool    // without the request
+	plain   bool    // the request is not used
 }
 
 // mixture draws the exams of a fit.
@@ -172,8 +174,8 @@ type mixture struct {
 	words  *rewording
 	exams  []*exam
 
-	plans []exam    // requests, with what their tasks used
-	pairs [2]*cases // of tools of tasks: which came first, which are linked
+	plans []exam    // requests with the tools that their tasks used
+	pairs [2]*cases // pairs of tools of tasks: which tool came first, and which are linked
 }
 
 // draw draws all exams. It returns false soon after o.Stop returns true.
@@ -222,11 +224,11 @@ func (m *mixture) add(h *History, request string, fold int, questions ...questio
 	}
 }
 
-// needs asks what the request of a task needs.
+// needs returns a question for the tools that the request of a task needs.
 func needs(k kind, t *Task) question { return question{kind: k, right: t.needs(), hidden: -1} }
 
-// drawNext asks what came next at a place of a task, with and without its request; at some places with no history of the
-// right tool, or after another task.
+// drawNext returns questions for the tool at position at of a task, with and without its request. At random positions
+// it adds questions in which the right tool has no history, or in which the context follows the tools of another task.
 func (m *mixture) drawNext(t *Task, at int) []question {
 	q := question{kind: recorded, context: t.Steps[:at], right: t.Steps[at : at+1], hidden: -1}
 	plain := q
@@ -246,7 +248,7 @@ func (m *mixture) drawNext(t *Task, at int) []question {
 	return all
 }
 
-// drawShort asks tasks through short histories of other tasks.
+// drawShort adds questions about tasks that are asked through short histories of other tasks.
 func (m *mixture) drawShort(order []int, o Options) bool {
 	for _, n := range shortSizes {
 		if n >= len(order) {
@@ -281,7 +283,8 @@ func (m *mixture) drawShort(order []int, o Options) bool {
 	return true
 }
 
-// drawFar asks about a fifth of the tasks, those with some of the tools as their rarest, through the history of the others.
+// drawFar divides the tasks by their rarest tool into as many parts as folds, takes the part nearest to a fifth of all
+// tasks, and asks its tasks through the history of the other parts.
 func (m *mixture) drawFar(all *History, o Options) bool {
 	var parts [folds][]*Task
 	for _, t := range m.tasks {
@@ -311,9 +314,9 @@ func (m *mixture) drawFar(all *History, o Options) bool {
 	return true
 }
 
-// drawKnown asks for tools by the first sentence of their text, which the texts compared with lack, through the histories that tasks
-// are asked through: a tool that was never used has a popularity that tells one history from another, and trees would learn the
-// kind of question from it.
+// drawKnown adds questions for tools by the first sentence of their text, which is removed from the texts that the
+// request is matched with. It uses the same histories as the other exams: the popularity of an unused tool depends on
+// the size of the history, so with a history of their own the trees could tell these questions from others by it.
 func (m *mixture) drawKnown(without [folds]*History) {
 	tools := slices.Clone(m.texts.tools)
 	sentences := make([]string, len(tools))
@@ -337,10 +340,10 @@ func (m *mixture) drawKnown(without [folds]*History) {
 	}
 }
 
-// held reports whether numbers of trees are chosen on an exam.
+// held reports whether the exam is held out: numbers of trees are chosen on such exams.
 func (e *exam) held() bool { return e.fold == 0 }
 
-// half is the half of the tasks that an exam belongs to.
+// half returns the half of the tasks, 0 or 1, that an exam belongs to.
 func (e *exam) half() int { return e.fold % 2 }
 
 func firstSentence(text string) (sentence, rest string) {
@@ -352,7 +355,7 @@ func firstSentence(text string) (sentence, rest string) {
 	return text, ""
 }
 
-// rows asks all exams and joins their rows, in order.
+// rows asks all exams and returns their rows for the three rankers, in the order of the exams.
 func (m *mixture) rows(o Options) (find, needs, next *examples) {
 	find, needs, next = &examples{}, &examples{}, &examples{next: true}
 	sequels, requests := 0, 0
@@ -367,7 +370,7 @@ func (m *mixture) rows(o Options) (find, needs, next *examples) {
 	}
 	next.Values = make([]float32, 0, sequels*usualRows*int(rows))
 	find.Values = make([]float32, 0, requests*usualRows*int(rows))
-	for part := range slices.Chunk(m.exams, 256) { // the rows of a few exams are kept twice, not those of all
+	for part := range slices.Chunk(m.exams, 256) { // only the rows of one chunk exist twice
 		numeric.Each(len(part), func(i int) {
 			if !o.Stop() {
 				part[i].ask()
@@ -389,7 +392,7 @@ func (m *mixture) rows(o Options) (find, needs, next *examples) {
 	return find, needs, next
 }
 
-// keep keeps what plans are learned from.
+// keep keeps the pairs of an exam and the requests that plans are learned from.
 func (m *mixture) keep(e *exam) {
 	for i := range e.pairs {
 		m.pairs[i].append(&e.pairs[i])
@@ -401,7 +404,8 @@ func (m *mixture) keep(e *exam) {
 	}
 }
 
-// weights gives each kind its share of the whole weight, as far as nothing counts more than once. times may be nil.
+// weights returns weights that give each kind its share of the total; none is larger than its entry of times, or 1 if
+// times is nil.
 func weights(of []kind, times []float32, share [kinds]float64) []float32 {
 	w := make([]float32, len(of))
 	var n [kinds]float64
@@ -447,11 +451,11 @@ func (e *exam) ask() {
 	}
 }
 
-// rewording puts requests in other words.
+// rewording rewords requests.
 type rewording struct {
 	texts   *Texts
-	tasks   map[string]int     // by stem, the requests with it
-	telling map[string]float64 // by stem, its strongest association with a tool
+	tasks   map[string]int     // by stem, the number of requests with it
+	telling map[string]float64 // by stem, its strongest association with a tool, times how often both occur together
 }
 
 func newRewording(texts *Texts, tasks []*Task, all *History) *rewording {
@@ -470,8 +474,9 @@ func newRewording(texts *Texts, tasks []*Task, all *History) *rewording {
 	return r
 }
 
-// text returns a request as somebody else may put it: its three to six rarest words, or those that tools have, or half
-// of them, and half of these as other words of the thesaurus.
+// text returns a request as another person may word it. It keeps the three to six rarest words, or the words that texts
+// of tools have, or the 40 to 70 % that tell least about the tool, or each word with probability ½. Then it replaces
+// each word that has synonyms by one of them with probability ½.
 func (r *rewording) text(request string, random *rand.Rand) string {
 	words := semantic.Parts(request)
 	order := make([]int, len(words))

@@ -7,22 +7,22 @@ import (
 	"waymark/suggest/learn"
 )
 
-// Plan is what a task for a request needs.
+// Plan holds the tools that a task for a request needs.
 type Plan struct {
-	*Answer          // all candidates by the chance that a task uses them
-	Steps    []Step  // the plan, each step after those that it depends on
-	Fits     float64 // chance that any tool fits the request
-	Complete float64 // chance that nothing is missing, if any tool fits
+	*Answer          // all candidates with the chance that a task uses them
+	Steps    []Step  // the steps of the plan, each after the steps that it depends on
+	Fits     float64 // chance that at least one tool fits the request
+	Complete float64 // chance that no tool is missing, if any tool fits
 }
 
-// planner chooses the tools of plans and puts them in order.
+// planner chooses the tools of a plan and puts them in order.
 type planner struct {
 	worth, complete, before, link judge
-	sure                          *learn.Curve // of completeness
-	familiar                      float64      // as of a ranker: trees know little of a request that is less like any
+	sure                          *learn.Curve // calibration of complete
+	familiar                      float64      // of the ranker of requests, see ranker.familiar
 }
 
-// newPlanner returns one without trees: what each judge starts from decides.
+// newPlanner returns a planner without trees: its judges use only the feature that they start from.
 func newPlanner() *planner {
 	p := &planner{sure: &learn.Curve{}}
 	for i, start := range [...]int{setExpected, setHas, pairOrder, pairLinked} {
@@ -35,7 +35,7 @@ func (p *planner) judges() [4]*judge {
 	return [...]*judge{&p.worth, &p.complete, &p.before, &p.link}
 }
 
-// judge gives a row its chance: trees on top of the log-odds that one feature is.
+// judge computes the chance of a row: its log-odds are the feature start plus the score of the trees.
 type judge struct {
 	trees *learn.Trees
 	start int
@@ -44,7 +44,7 @@ type judge struct {
 func (j *judge) score(row []float32) float64  { return float64(row[j.start]) + j.trees.Score(row) }
 func (j *judge) chance(row []float32) float64 { return Chance(j.score(row)) }
 
-// cases are rows for a judge; held are those that its number of trees is chosen on.
+// cases holds the training rows of a judge; held marks the held-out rows, on which the number of trees is chosen.
 type cases struct {
 	learn.Rows
 	held []bool
@@ -59,10 +59,11 @@ func (c *cases) append(o *cases) {
 	c.Values, c.Right, c.held = append(c.Values, o.Values...), append(c.Right, o.Right...), append(c.held, o.held...)
 }
 
-// setTrees and pairTrees are the options of the judges, chosen on folds of train parts.
+// setTrees and pairTrees are the tree options of the judges, chosen by cross-validation on training data.
 var setTrees, pairTrees = learn.TreeOptions{Depth: 4, Trees: 150, LeafWeight: 3}, learn.TreeOptions{Depth: 4, Trees: 80, LeafWeight: 10}
 
-// fit chooses the number of trees on what is held, then fits all. It returns false soon after stop returns true.
+// fit chooses the number of trees on the held-out rows, then fits that many trees on all rows. It returns false soon
+// after stop returns true.
 func (j *judge) fit(c *cases, o learn.TreeOptions, stop func() bool) bool {
 	c.Features = len(c.Values) / max(1, c.Len())
 	c.Margin = make([]float32, c.Len())
@@ -81,8 +82,8 @@ func (j *judge) fit(c *cases, o learn.TreeOptions, stop func() bool) bool {
 	return j.trees != nil
 }
 
-// fitPlans learns to choose among sets from requests that the chances of tools were not learned from, and to order and link
-// tools from all tasks that were asked again.
+// fitPlans fits the judges. Those of sets learn from requests, each with the chances of a ranker that was not fitted on
+// it (that of the other half); those of pairs learn to order and link tools from all tasks that a fit asks again.
 func (m *Model) fitPlans(exams []exam, finders, halves [2]*ranker, pairs [2]*cases, o Options) bool {
 	p := newPlanner()
 	m.planner = p
@@ -130,9 +131,9 @@ func (m *Model) fitPlans(exams []exam, finders, halves [2]*ranker, pairs [2]*cas
 	return p.before.fit(pairs[0], pairTrees, o.Stop) && p.link.fit(pairs[1], pairTrees, o.Stop)
 }
 
-// best is the number of the set with the highest expected F1, -1 without any. Without any near request it is one of the
-// likeliest tools; of a request that is less like past ones than recorded ones are, trees count as they do for tools, and the
-// set has what its clauses name.
+// best returns the index of the set with the highest expected F1, -1 if no set may be chosen. Without any near request
+// only the set of the likeliest tools may be. If the nearest request is less similar than familiar, a set must be that
+// one or contain the tools that the clauses name, and the trees count by trust, as in ranker.
 func (p *planner) best(sets []toolSet) int {
 	at, most := -1, 0.0
 	for i := range sets {
@@ -148,7 +149,7 @@ func (p *planner) best(sets []toolSet) int {
 	return at
 }
 
-// Plan answers a request with the tools that a task for it needs, in order.
+// Plan returns the tools that a task for the request of s needs, in order.
 func (m *Model) Plan(s Situation) *Plan {
 	r := m.history.request(s.Intent, &s)
 	defer r.close()
@@ -179,7 +180,7 @@ func (m *Model) Plan(s Situation) *Plan {
 	return plan
 }
 
-// addPairs adds the pairs of tools of a task, as its request saw them.
+// addPairs adds the features of about mostPairs pairs of tools of the recorded task of an exam.
 func (e *exam) addPairs(r *request) {
 	t := e.task
 	if t == nil || len(t.set) < 2 || len(t.set) > mostPaired {

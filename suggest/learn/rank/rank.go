@@ -1,16 +1,16 @@
-// Package rank says which tools a situation asks for, learned from past tasks and from what tools say of themselves.
+// Package rank ranks the tools that a situation calls for. It learns from past tasks and from the texts of tools.
 //
-//	situation ──▶ candidates ──▶ one table (candidates × rows) ──▶ trees ──▶ ranking
-//	(done tools,  (followers,     sequence, request, text,          (three rankers: for what comes next, for what a
-//	 request)      near requests,  graph, catalog, familiarity       request asks for, for what a plan needs)
+//	situation ──▶ candidates ──▶ one table (candidates × features) ──▶ trees ──▶ ranking
+//	(done tools,  (followers,     sequence, request, text,             (three rankers: for the next tool, for the tools
+//	 request)      near requests,  graph, catalog, familiarity          that a request asks for, for those of a plan)
 //	               texts)
 //
 // Example: after search_issues, with the request "comment on the open bugs", create_comment followed in 12 of 14 tasks
-// (row order1, ln .8), past requests with these words used it (row votes, .7), and its text has two of the three words
-// (row text, .6): the trees turn the row of the table into log-odds.
+// (feature order1, ln .8), past requests with these words used it (feature votes, .7), and its text has two of the
+// three words (feature text, .6): the trees turn these values into log-odds.
 //
-// What a question is evidence for is counted without the question: every fit sees its tasks through a [History] that
-// lacks the near copies of the request, unless these are a habit ([recurring]).
+// A task is never evidence for itself: a fit computes the features of each task from a [History] without the fold of
+// the task, which also lacks the near copies of its request, unless these are a habit ([recurring]).
 package rank
 
 import (
@@ -24,34 +24,34 @@ import (
 	"waymark/suggest/semantic"
 )
 
-// Tool is what is known of a tool without any history.
+// Tool holds all that is known of a tool without any history.
 type Tool struct {
 	Name                    string  // without its server
-	Title, Text, Properties string  // what it is found by, the title with its server
-	Server                  int32   // tools of one server share it, -1 for none
-	Demoted                 float64 // share of a match with its text that does not count
-	Cluster                 int32   // 1 + its spectral cluster of tools and capabilities, 0 for none
+	Title, Text, Properties string  // texts that requests are matched with; the title includes the server
+	Server                  int32   // number of the server, the same for all tools of one server; -1 for none
+	Demoted                 float64 // share of a match with its text that is discarded
+	Cluster                 int32   // 1 + number of its spectral cluster of tools and capabilities, 0 for none
 	HyperRank               float64 // PageRank in the hypergraph of tools and capabilities, divided by the largest
-	Requires                []int32 // tools that it requires, as the catalog says
-	Effect                  Effect  // as annotated
+	Requires                []int32 // tools that it requires according to the catalog
+	Effect                  Effect  // as annotated in the catalog
 }
 
 // Task is a past task.
 type Task struct {
 	Intent string
 	Steps  []int32    // tools, in order
-	Asked  []int32    // of these, those that the request is evidence for; nil: all
-	Links  [][2]int32 // steps whose output went to another: from one tool to the other
-	Group  uint64     // near copies of one task share it
-	Failed bool       // as a whole; of near copies those that failed teach nothing if one did not
+	Asked  []int32    // the tools among these that the request is evidence for; nil: all
+	Links  [][2]int32 // pairs of tools: the output of the first went to the second
+	Group  uint64     // shared by the near copies of one task
+	Failed bool       // the whole task failed; its request is ignored if a near copy of the task did not fail
 
 	vector  learn.Vector // of the words of the request
 	wording uint64       // of the request
-	set     []int32      // what the request is evidence for, rising
+	set     []int32      // set of tools that the request is evidence for, sorted
 	fold    int
 }
 
-// needs lists the tools that the request is evidence for.
+// needs returns the distinct tools that the request is evidence for.
 func (t *Task) needs() []int32 {
 	if t.Asked == nil {
 		return distinct(t.Steps)
@@ -59,33 +59,33 @@ func (t *Task) needs() []int32 {
 	return distinct(t.Asked)
 }
 
-// Situation is what an answer is asked for: the tools used so far and the request. Either may be empty.
+// Situation is the input of an answer: the tools used so far and the request. Either may be empty.
 type Situation struct {
 	Context []int32
 	Intent  string
-	Allowed func(tool int32) bool // of tools that may be suggested; nil: all
-	Near    map[int32]float64     // cosines of an embeddings endpoint; these tools are candidates
-	Around  *Around               // the graph as the reference sees it from the context; nil: that of the past tasks
+	Allowed func(tool int32) bool // whether a tool may be suggested; nil: every tool
+	Near    map[int32]float64     // cosines from an embeddings endpoint; these tools become candidates
+	Around  *Around               // graph of the reference as seen from the context; nil: the graph of the past tasks
 
-	all bool // candidates are all that the reference may rank high
+	all bool // every tool that the reference may rank high becomes a candidate
 }
 
-// Texts are the words of tools and, once tasks were read, of past requests, shared by all histories.
+// Texts holds the words of tools and, after read, those of past requests. All histories share it.
 type Texts struct {
 	tools      []Tool
 	matcher    *semantic.Matcher
 	vocabulary *learn.Vocabulary
 	words      *semantic.Thesaurus
 	names      [][]string          // by tool, the stems of its name
-	places     [][]float32         // by tool, the mean of the vectors of its words, of length 1; nil without any
-	closure    [][]int32           // by tool, the tools that it requires, up to deepest steps away
-	others     map[string][]string // by stem, words that may stand for it
+	places     [][]float32         // by tool, the mean word vector of its text, of length 1; nil if no word has a vector
+	closure    [][]int32           // by tool, sorted, the tools that it requires, down to deepest levels
+	others     map[string][]string // by stem, its synonyms
 	actions    []action            // by tool
-	without    string              // a group of rows that is left out
+	without    string              // group of features that is left out
 }
 
-// NewTexts reads the texts of tools. Words are related by the thesaurus, nil for the default. It returns nil soon after stop,
-// which may be nil, returns true.
+// NewTexts indexes the texts of tools. The thesaurus words relates words; nil stands for the default thesaurus.
+// NewTexts returns nil soon after stop, which may be nil, returns true.
 func NewTexts(tools []Tool, words *semantic.Thesaurus, stop func() bool) *Texts {
 	t := (&Texts{words: cmp.Or(words, semantic.DefaultThesaurus()), places: make([][]float32, len(tools)), closure: closure(tools), others: synonyms()}).with(tools, stop)
 	if t == nil {
@@ -97,10 +97,11 @@ func NewTexts(tools []Tool, words *semantic.Thesaurus, stop func() bool) *Texts 
 	return t
 }
 
-// Matcher compares requests with the tools, whose numbers are those of its documents.
+// Matcher returns the matcher of requests with tools; its document numbers are tool numbers.
 func (t *Texts) Matcher() *semantic.Matcher { return t.matcher }
 
-// read returns the texts with those of the requests of tasks.
+// read returns a copy of the texts with the vocabulary of the requests. It also sets the private fields of the tasks,
+// and clears the request of a failed task if a near copy of the task did not fail.
 func (t *Texts) read(tasks []*Task) *Texts {
 	o := *t
 	done := map[uint64]bool{}
@@ -124,7 +125,7 @@ func (t *Texts) read(tasks []*Task) *Texts {
 	return &o
 }
 
-// with returns the texts with other texts of the same tools.
+// with returns a copy of t with other texts of the same tools; nil if stop returned true.
 func (t *Texts) with(tools []Tool, stop func() bool) *Texts {
 	o := *t
 	o.actions = nil
@@ -141,7 +142,7 @@ func (t *Texts) with(tools []Tool, stop func() bool) *Texts {
 	return &o
 }
 
-// synonyms lists, for the words of the thesaurus, those that may stand for them.
+// synonyms maps each single word of the thesaurus to its related entries.
 var synonyms = sync.OnceValue(func() map[string][]string {
 	others := map[string][]string{}
 	entries := semantic.DefaultThesaurus().Entries()
@@ -158,7 +159,7 @@ var synonyms = sync.OnceValue(func() map[string][]string {
 	return others
 })
 
-// place is the mean of the vectors of the words of a text.
+// place returns the mean of the word vectors of a text, of length 1; nil if no word has a vector.
 func place(vectors *semantic.WordVectors, text string) []float32 {
 	sum, one, norm := make([]float64, vectors.Dimension()), make([]float64, vectors.Dimension()), 0.0
 	for _, stem := range semantic.Tokens(text) {
@@ -181,10 +182,10 @@ func place(vectors *semantic.WordVectors, text string) []float32 {
 	return unit
 }
 
-// deepest is how many steps a requirement is followed.
+// deepest is the number of levels to which requirements are followed.
 const deepest = 7
 
-// closure lists, sorted, what each tool requires to any depth.
+// closure returns for each tool, sorted, the tools that it requires directly or indirectly.
 func closure(tools []Tool) [][]int32 {
 	all := make([][]int32, len(tools))
 	for i := range tools {
@@ -194,7 +195,7 @@ func closure(tools []Tool) [][]int32 {
 	return all
 }
 
-// required follows the requirements of a tool, those of the tool itself first.
+// required returns the tools that a tool requires, level by level: its direct requirements come first.
 func required(tools []Tool, tool int32) (reached []int32) {
 	for from, depth := -1, 0; from < len(reached) && depth < deepest; depth++ {
 		to := len(reached)

@@ -7,23 +7,23 @@ import (
 	"waymark/graph"
 )
 
-// The scoring reference, from which every answer starts, and which is all of profile seed. Its measures are those of
+// The scoring reference is the start of every answer and the only score of profile seed. Its measures are those of
 // package graph:
 //
 //	tool score = .50·cooccurrence + .25·community + .15·min(AA/2, 1) + .10·pagerank    after a context, without a request
 //	rank score = .80·(alpha·text + (1 - alpha)·graph) + .20·pagerank                   with a request
 //
-// alpha = max(.5, 1 - 2·density); without a context it is 1. pagerank is divided by the largest.
+// alpha = max(.5, 1 - 2·density); without a context it is 1. pagerank is divided by the largest rank.
 
 // Weights of the tool score, which add up to 1, and of the rank score.
 const (
 	wCooccurrence, wCommunity, wAdamicAdar, wPageRank = .50, .25, .15, .10
 
-	// HybridWeight and RankWeight are those of the rank score.
+	// HybridWeight and RankWeight are the weights of the rank score.
 	HybridWeight, RankWeight = .80, .20
 )
 
-// Transitions are what the reference reads of a graph: a [graph.Graph], or a [graph.View] of one that grows.
+// Transitions is the part of a graph that the reference reads: a [graph.Graph] or a [graph.View].
 type Transitions interface {
 	graph.Adjacency
 	Transition(from, to int32) (weight float64, count uint64)
@@ -31,19 +31,19 @@ type Transitions interface {
 	Loop(u int32) (graph.Edge, bool)
 }
 
-// Structure is the graph of transitions of a history and what was measured of it, by node.
+// Structure is the graph of the transitions of a history with the measures of its nodes.
 type Structure struct {
 	Transitions
-	PageRank  []float64 // divided by the largest
+	PageRank  []float64 // divided by the largest rank
 	Community []int32   // -1: none
-	Members   [][]int32 // by community, the most important nodes
+	Members   [][]int32 // by community, its most important nodes
 	Alpha     float64
 
-	Node, Tool []int32 // by tool its node, and by node its tool, -1 for none; nil: they have the same numbers
+	Node, Tool []int32 // the node of each tool and the tool of each node, -1 for none; nil: both have the same numbers
 }
 
-// newStructure measures the graph in which a→b weighs n(a→b)/(n(a) + 2): what is known of the order alone counts half, and one
-// observation is added.
+// newStructure builds and measures the graph in which a→b weighs n(a→b)/(n(a) + 2): each transition counts
+// half, since only the order of the tools is known, and one observation is added to the total.
 func newStructure(nodes int, next *counts) *Structure {
 	var edges []graph.Edge
 	for t := range int32(nodes) {
@@ -63,12 +63,12 @@ func newStructure(nodes int, next *counts) *Structure {
 	return s
 }
 
-// Signals are the measures of a node after a context, all in [0, 1] but AA. Those of the last step of the context are
-// Cooccurrence, Community and AA; Graph is 1 if an edge joins the node with one of the last steps, else the largest
+// Signals holds the measures of a node after a context, all in [0, 1] but AA. Cooccurrence, Community and AA refer to
+// the last step of the context; Graph is 1 if an edge joins the node with one of the last steps, else the largest
 // min(AA/2, 1).
 type Signals struct{ Cooccurrence, Community, AA, Graph, PageRank float64 }
 
-// lastSteps are the last [mostUsed] different steps of a context, the last one first.
+// lastSteps returns the last [mostUsed] distinct steps of a context, the last one first.
 func lastSteps(context []int32) []int32 {
 	reversed := slices.Clone(context)
 	slices.Reverse(reversed)
@@ -76,31 +76,31 @@ func lastSteps(context []int32) []int32 {
 	return reversed[:min(mostUsed, len(reversed))]
 }
 
-// Around is a structure seen from the last steps of a context. It is for one goroutine, and must be closed.
+// Around is a structure seen from the last steps of a context. Only one goroutine may use it, and it must be closed.
 type Around struct {
 	*Structure
-	Steps []int32 // the last different ones, the last one first
+	Steps []int32 // the last distinct steps, the last one first
 	*buffers
 }
 
-// buffers are used again by one question after the other.
+// buffers are reused from one question to the next.
 type buffers struct {
 	graph.Marks
 	graph.Scratch
 	alike []graph.Scored
-	known map[int32]Signals // of the nodes that were asked for
+	known map[int32]Signals // signals computed so far, by node
 }
 
 var bufferPool = sync.Pool{New: func() any { return &buffers{known: map[int32]Signals{}} }}
 
-// Around returns the structure as it is seen from a context of nodes.
+// Around returns the structure as seen from a context of nodes.
 func (g *Structure) Around(context []int32) *Around {
 	a := &Around{g, lastSteps(context), bufferPool.Get().(*buffers)}
 	a.Set(g, a.Steps)
 	return a
 }
 
-// Close gives the buffers back.
+// Close returns the buffers to the pool.
 func (a *Around) Close() {
 	a.Clear()
 	clear(a.known)
@@ -116,7 +116,7 @@ func (a *Around) Alpha() float64 {
 	return a.Structure.Alpha
 }
 
-// Signals returns those of a node, which are computed once.
+// Signals returns the signals of a node, computed once and kept.
 func (a *Around) Signals(node int32) (s Signals) {
 	if s, ok := a.known[node]; ok {
 		return s
@@ -143,7 +143,7 @@ func (a *Around) Signals(node int32) (s Signals) {
 	return s
 }
 
-// Edge is the edge from one node to another, or to itself.
+// Edge returns the weight and count of the edge between two nodes, or of the loop of one node.
 func (g *Structure) Edge(from, to int32) (weight float64, count uint64) {
 	if from == to {
 		loop, _ := g.Loop(from)
@@ -152,7 +152,7 @@ func (g *Structure) Edge(from, to int32) (weight float64, count uint64) {
 	return g.Transition(from, to)
 }
 
-// valueAt is a value by node; what is newer than the measures has none.
+// valueAt returns the value of a node, or none if the node is newer than the values.
 func valueAt[T any](values []T, node int32, none T) T {
 	if int(node) < len(values) {
 		return values[node]
@@ -160,8 +160,9 @@ func valueAt[T any](values []T, node int32, none T) T {
 	return none
 }
 
-// Near lists the nodes that the graph has near the steps: what followed the last one and the most important of its community
-// and, with a request, the neighbours of each step; with them those that share most neighbours. Of each at most mostOfAll.
+// Near lists nodes near the steps: the followers of the last step, the most important nodes of its community, and the
+// nodes that share most neighbours with it (at most mostOfAll). With a request it lists for every step the nodes that
+// share most neighbours with it and, if there are at most mostOfAll, its neighbours.
 func (a *Around) Near(request bool) (nodes []int32) {
 	if len(a.Steps) == 0 {
 		return nil
@@ -189,13 +190,14 @@ func (a *Around) Near(request bool) (nodes []int32) {
 	return nodes
 }
 
-// Term is a part of a score of the reference: value·weight.
+// Term is a part of a score of the reference: Value·Weight.
 type Term struct {
 	Name          string
 	Value, Weight float64
 }
 
-// ToolScore is the score after a context, without a request. Importance alone is none: without any other signal it is 0.
+// ToolScore returns the score after a context, without a request. PageRank alone does not count: without any other
+// signal the score is 0.
 func (s Signals) ToolScore() (terms [4]Term, total float64) {
 	if s.Cooccurrence == 0 && s.Community == 0 && s.AA == 0 {
 		return terms, 0
@@ -207,7 +209,8 @@ func (s Signals) ToolScore() (terms [4]Term, total float64) {
 	return terms, sum(terms[:])
 }
 
-// RankScore is the score with a request, whose match with the text is in [0, 1]. Importance alone is none, either.
+// RankScore returns the score with a request; text is the text match in [0, 1]. PageRank alone does not count here
+// either.
 func (s Signals) RankScore(alpha, text float64) (terms [3]Term, total float64) {
 	if text == 0 && s.Graph == 0 {
 		return terms, 0
@@ -218,7 +221,7 @@ func (s Signals) RankScore(alpha, text float64) (terms [3]Term, total float64) {
 	return terms, sum(terms[:])
 }
 
-// sum adds the products, each rounded by itself.
+// sum adds the products, each of them rounded by itself.
 func sum(terms []Term) (total float64) {
 	for _, t := range terms {
 		total += float64(t.Value * t.Weight)
@@ -226,7 +229,7 @@ func sum(terms []Term) (total float64) {
 	return total
 }
 
-// rows computes the rows of the reference for a tool, with a request or without.
+// rows computes the features of the reference for a tool, with a request or without.
 func (a *Around) rows(request bool, tool int32, c cells) {
 	s := Signals{}
 	if !c.hidden {

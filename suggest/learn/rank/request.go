@@ -11,48 +11,48 @@ import (
 )
 
 const (
-	nearRequests     = 30   // past requests that copies are sought among
-	mostVoters       = 10   // of them, those that vote
-	fewVotes         = .5   // likeness of past requests that votes are careful by: few words in common say little
-	fewCopies        = .005 // the same of likeness⁴
-	leastNeed        = .08  // a tool that a request needs less than that brings nothing else in
+	nearRequests     = 30   // nearest past requests, which count for copies
+	mostVoters       = 10   // nearest past requests that vote
+	fewVotes         = .5   // added to the sum of similarities that votes are divided by: few words in common say little
+	fewCopies        = .005 // the same for similarity⁴ and copies
+	leastNeed        = .08  // a tool with less need does not bring in other tools
 	mostClauses      = 8
-	mostTexts        = 24  // best texts, from which the largest matches are read
-	filteredTexts    = 960 // best texts, among which allowed tools are sought
-	requiringTexts   = 8   // best texts, whose requirements are noted
-	textCandidates   = 24  // of these, those that are candidates
-	closedCandidates = 4   // of these, those whose requirements are candidates, too
+	mostTexts        = 24  // best texts, from which the largest matches are taken
+	filteredTexts    = 960 // best texts, among which allowed tools are searched
+	requiringTexts   = 8   // best texts whose requirements count
+	textCandidates   = 24  // best texts whose tools are candidates
+	closedCandidates = 4   // best texts whose requirements are candidates, too
 	leastAssoc       = -1. // bounds of the association of a word with a tool
 	mostAssoc        = 4.
 )
 
-// evidence is what the words of a request say of one tool.
+// evidence holds the evidence from the words of a request for one tool.
 type evidence struct {
 	ridge, votes, copies, best, nearSet float64
 	besideMost, besideMean              float64
-	linear                              float64 // sum of associations of the words, by √words
+	linear                              float64 // sum of the associations of the words, divided by √words
 	strongest                           float64 // strongest association of a word
 	need                                float64 // see [need]; 0 below leastNeed
 }
 
-// request is what the words of a request are evidence for. It must be closed.
+// request is a request with the evidence from its words. It must be closed.
 type request struct {
 	history *History
 	near    []learn.Neighbour // past requests, the nearest first
 	said    string
 	stems   []string
 	asks    asks
-	known   float64 // share of words that past requests have
+	known   float64 // share of the words that occur in past requests
 
 	used             []evidence // by column
 	unused           evidence   // of a tool that no task used
-	scores           []float64  // of the regression, by column
-	needed           []int32    // tools with a need
+	scores           []float64  // scores of the regression, by column
+	needed           []int32    // tools whose need is at least leastNeed
 	required, direct map[int32]float64
 	requiredText     map[int32]float64
 	server           map[int32]float64 // by server, the sum of needs
-	total, size      float64           // sum of needs, tools of the near requests
-	likely           []Ranked          // the best by a rough sum
+	total, size      float64           // sum of needs; mean number of tools of the near requests
+	likely           []Ranked          // the best tools by a rough sum
 
 	text    *semantic.Matching
 	clauses []*semantic.Matching
@@ -67,7 +67,7 @@ func (r *request) close() {
 	}
 }
 
-// request reads a request. Only allowed tools become candidates; a nil situation allows all.
+// request computes the evidence of a request. Only allowed tools become candidates; a nil situation allows all tools.
 func (h *History) request(text string, of *Situation) *request {
 	var allowed func(tool int32) bool
 	if of != nil {
@@ -92,8 +92,8 @@ func (r *request) of(tool int32) *evidence {
 	return &r.unused
 }
 
-// ahead returns ln(1 + place by the scores of the regression) of each tool. Tools that no task used have score 0, and so has
-// the hidden one.
+// ahead returns ln(1 + place) of each tool, place being the number of tools that the regression ranks higher.
+// Tools that no task used have score 0, and so has the hidden tool.
 func (r *request) ahead(tools []int32, hidden int32) []float64 {
 	h := r.history
 	list := make([]Ranked, len(tools))
@@ -126,14 +126,14 @@ func (r *request) ahead(tools []int32, hidden int32) []float64 {
 			place += len(h.column) - len(h.used)
 		case x.Score == 0:
 			used, _ := slices.BinarySearch(h.used, x.Tool)
-			place += int(x.Tool) - used // unused ones before it
+			place += int(x.Tool) - used // unused tools before it
 		}
 		places[i] = numeric.Ln(float64(1 + place))
 	}
 	return places
 }
 
-// vote lets the nearest past requests vote for the tools that they used.
+// vote computes the scores of the regression and lets the nearest past requests vote for the tools that they used.
 func (r *request) vote(x learn.Vector) {
 	h := r.history
 	r.scores = h.ridge.Scores(r.scores, x)
@@ -170,14 +170,14 @@ func (r *request) vote(x learn.Vector) {
 	}
 }
 
-// need is how surely tasks for such requests use a tool: .6·ridge + .4·votes, in [0, 1].
+// need estimates the chance that tasks for such requests use a tool: .6·ridge + .4·votes, limited to [0, 1].
 func need(ridge, votes float64) float64 { return max(0, min(1, float64(.6*ridge)+float64(.4*votes))) }
 
-// voters are the past requests that vote.
+// voters returns the past requests that vote.
 func (r *request) voters() []learn.Neighbour { return r.near[:min(mostVoters, len(r.near))] }
 
-// nearest lists the nearest past requests. Those of the same words are alike by 1, the newest first, however rare their words
-// are: of a text with words that no other has, a part of its vector is left out.
+// nearest returns the nearest past requests. Requests with exactly the same words come first, the newest one first,
+// with similarity 1. Their cosine may be lower, since the vector of a text lacks the words that no other text has.
 func (r *request) nearest(x learn.Vector) []learn.Neighbour {
 	h := r.history
 	near := h.nearest.Of(x, nearRequests)
@@ -194,11 +194,12 @@ func (r *request) nearest(x learn.Vector) []learn.Neighbour {
 	return all[:min(nearRequests, len(all))]
 }
 
-// associate adds what each word speaks for: its association with the tools that it was counted with, and with any other.
+// associate adds the associations of the words: that of each word with the tools counted under it, and with any other
+// tool.
 func (r *request) associate(x learn.Vector) {
 	h := r.history
 	known := 0
-	without := make([]float64, len(x.I)) // the least that each word adds to a tool
+	without := make([]float64, len(x.I)) // by word, its association with a tool that was not counted under it
 	for k, f := range x.I {
 		if h.word[f] == 0 {
 			continue
@@ -236,8 +237,8 @@ func (r *request) associate(x learn.Vector) {
 	r.known = float64(seen) / max(1, float64(words))
 }
 
-// spread lets the tools that the request surely needs bring in others: those used beside them, their server, and what
-// they require.
+// spread adds the tools that needed tools bring in: tools used beside them, tools of their server, and tools that they
+// require.
 func (r *request) spread() {
 	h := r.history
 	for c, t := range h.used {
@@ -275,7 +276,8 @@ func (r *request) spread() {
 	}
 }
 
-// match compares the texts of the tools with the request and with each of its clauses, and keeps most of the best.
+// match compares the texts of the tools with the request and with each of its clauses, and keeps the best: at most
+// most.
 func (r *request) match(text string, allowed func(tool int32) bool, most int) {
 	h := r.history
 	r.text = h.texts.matcher.Match(text)
@@ -306,7 +308,7 @@ func (r *request) match(text string, allowed func(tool int32) bool, most int) {
 	}
 }
 
-// clauses splits a request where it asks for several things.
+// clauses splits a request into the parts that ask for different things.
 func clauses(text string) []string {
 	text = strings.NewReplacer(" and ", "\n", " then ", "\n", " und ", "\n").Replace(text)
 	var parts []string
@@ -318,8 +320,8 @@ func clauses(text string) []string {
 	return parts
 }
 
-// choose keeps the best tools by a rough sum. Of those that neither a task, nor a text, nor a requirement speaks for, all
-// equal, the first ones are enough.
+// choose keeps the best tools by a rough sum. Tools without a task, a matching text or a requirement all have the same
+// sum, so only the first mostNeeds of them are considered.
 func (r *request) choose(allowed func(tool int32) bool, most int) {
 	h := r.history
 	rough := func(e *evidence) float64 {
@@ -360,8 +362,8 @@ func (r *request) choose(allowed func(tool int32) bool, most int) {
 	r.likely = best(r.likely, most)
 }
 
-// candidates appends the tools that a request may need: the best by a rough sum, those whose text fits best, and what
-// the best require.
+// candidates returns the tools that a request may need: the best by a rough sum, those whose texts match best, the
+// tools that the first of these require, and the tools near the request by an embeddings endpoint.
 func (r *request) candidates(q *asked, most int) (dst []int32) {
 	for _, c := range r.likely[:min(most, len(r.likely))] {
 		if c.Tool != q.hidden {

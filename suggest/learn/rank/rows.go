@@ -1,9 +1,9 @@
 package rank
 
-// Row names one number of the table.
+// Row is the number of a feature of the table: each candidate has one value of it.
 type Row int
 
-// The rows of the table, by group.
+// The features of the table, by group.
 const (
 	Blend Row = iota
 	Order1
@@ -79,13 +79,14 @@ const (
 	rows
 )
 
-// Feature describes a row. Its meaning is the formula; shares and cosines lie in [0, 1], ln is that of a share + 10⁻⁴.
+// Feature describes a feature. Meaning is its formula, in which shares and cosines lie in [0, 1]; the ln of a share is
+// that of the share + 10⁻⁴.
 type Feature struct{ Name, Group, Meaning string }
 
-// Groups are the groups of rows.
+// Groups lists the groups of features.
 var Groups = []string{"sequence", "request", "text", "graph", "catalog", "familiarity"}
 
-// rising are the rows of which a higher value never lowers a tool: what speaks for it in any history.
+// rising marks the features of which a higher value never lowers the score of a tool: they favour it in every history.
 var rising = func() (is []bool) {
 	is = make([]bool, rows)
 	for _, k := range []Row{Text, TextShare, Vectors, VectorsShare, Match, ClauseText, ClauseVectors, Name, Hybrid, Reference, Found} {
@@ -94,7 +95,7 @@ var rising = func() (is []bool) {
 	return is
 }()
 
-// Features describes every row.
+// Features describes every feature.
 var Features = [rows]Feature{
 	Blend:         {"blend", "sequence", "chance by what followed the last 4, 3, 2, 1 tools, mixed with how often each is used, ln"},
 	Order1:        {"order1", "sequence", "share of what followed the last tool, ln"},

@@ -8,76 +8,77 @@ import (
 	"waymark/suggest/semantic"
 )
 
-// A plan is chosen among sets of tools: the likeliest ones, as many as give the highest expected F1 and some more and
-// fewer; what near past requests used; past sets of likely tools; what likely tools require. Two models of trees say what a
-// set is worth: its F1 with the tools that are used, and whether it has all of them. They start from
+// A plan is chosen among sets of tools: the likeliest tools, as many as give the highest expected F1 and some more and
+// fewer; the sets of near past requests; past sets of likely tools; likely tools with the tools that they require. Two
+// models of trees score a set: its F1 with the tools that are used, and the chance that it contains all of them. They
+// start from (sim = similarity of the nearest request)
 //
-//	F1        s·F1(set, that of the nearest request) + (1-s)·2·Σ_{t in set} p(t)/(|set| + Σ p(t)),   s = likeness² of the nearest
-//	complete  s·[set has all of that of the nearest] + (1-s)·Π_{t not in set} (1 - p(t)),             s = likeness⁸
+//	F1        s·F1(set, that of the nearest request) + (1-s)·2·Σ_{t in set} p(t)/(|set| + Σ p(t)),   s = sim²
+//	complete  s·[set has all of that of the nearest] + (1-s)·Π_{t not in set} (1 - p(t)),             s = sim⁸
 //
-// so that near copies of past requests are answered as they went, from the first task on.
+// so that near copies of past requests get the tools of those requests, from the first task on.
 
 // The features of a set.
 const (
-	setExpected = iota // where F1 starts, in log-odds
-	setHas             // where completeness starts, in log-odds
+	setExpected = iota // start of F1, in log-odds
+	setHas             // start of completeness, in log-odds
 	setSum             // Σ log-odds of its tools
-	setMean            // the same by size
+	setMean            // setSum divided by setSize
 	setLeast           // smallest chance of its tools
-	setNext            // largest chance of a tool that it lacks
-	setLacks           // sum of the chances that it lacks
+	setNext            // largest chance of a tool that the set lacks
+	setLacks           // sum of the chances of the tools that the set lacks
 	setSize
 	setLonger  // size less that of the likeliest tools with the highest expected F1
 	setMore    // size less the sum of all chances
-	setLikely  // F1 with those
-	setTimes   // near requests that used exactly these
-	setShare   // their share, by likeness²
-	setBest    // largest likeness of these
-	setNearest // likeness of the nearest request
-	setClosed  // mean share of what its tools require that it has
-	setPast    // ln(1 + past tasks that used exactly these)
-	setBeside  // mean over its tools of the largest share of tasks with it, among tasks of another one
-	setApart   // least of these
-	setKnown   // as in the table
+	setLikely  // F1 with the likeliest tools
+	setTimes   // number of near requests that used exactly this set
+	setShare   // share of these requests among the near ones, weighted by similarity²
+	setBest    // largest similarity of these requests
+	setNearest // similarity of the nearest request
+	setClosed  // mean over its tools of the share of the required tools that the set contains
+	setPast    // ln(1 + past tasks that used exactly this set)
+	setBeside  // mean over its tools of the largest share of tasks with the tool that also used another tool of the set
+	setApart   // smallest of these shares
+	setKnown   // feature Known of the table
 	setText
 	setFeatures
 )
 
 const (
-	moreSets     = 3   // sets longer and shorter than expected
+	moreSets     = 3   // how many tools more and fewer than expected a set of the likeliest tools may have
 	nearSets     = 25  // near requests whose sets are considered
-	foundSets    = 3   // tools that the request asks for by itself, with what they require
-	closedSets   = 4   // likeliest tools whose requirements are
-	seededSets   = 10  // likeliest tools whose past sets are
-	mostAlike    = .98 // trust in the nearest request
-	mostPast     = 200 // newest past tasks of each
-	mostLikely   = 30  // past sets
-	unlikely     = .02 // a past set with a tool below this is not considered
+	foundSets    = 3   // tools, best by Found, that are considered together with the tools that they require
+	closedSets   = 4   // likeliest tools that are considered together with the tools that they require
+	seededSets   = 10  // likeliest tools whose past sets are considered
+	mostAlike    = .98 // maximum weight of the nearest request
+	mostPast     = 200 // newest past tasks considered for each tool
+	mostLikely   = 30  // maximum number of past sets
+	unlikely     = .02 // a past set with a tool whose chance is lower is not considered
 	longestPlan  = 25
-	leastNamed   = .5  // match of a clause from which on it names a tool
-	nearlyNamed  = .85 // of that match, what serves as well
-	copied       = .5  // likeness from which on a near request vouches for a tool that changes something
-	surelyNeeded = .3  // need of a tool from which on what it requires may change something
+	leastNamed   = .5  // minimum match of a clause with the tool that it names
+	nearlyNamed  = .85 // share of that match from which on another tool also serves the clause
+	copied       = .5  // similarity from which on a near request justifies a tool that changes something
+	surelyNeeded = .3  // need of a tool from which on a tool that it requires may change something
 	surelyUsed   = .7  // chance from which on a tool may change something, unless the request only asks for reading
-	leastPlanned = .05 // chance below which a tool is in no set of likeliest ones, but the first
+	leastPlanned = .05 // minimum chance of a tool in a set of the likeliest ones; the first needs none
 )
 
 // toolSet is a set of tools that a plan may consist of.
 type toolSet struct {
-	tools              []int32 // rising
-	times, share, best float64 // of near requests that used exactly these
-	named              bool    // has what the clauses of the request name
+	tools              []int32 // sorted
+	times, share, best float64 // of the near requests that used exactly these tools: number, share, largest similarity
+	named              bool    // contains the tools that the clauses of the request name
 	row                []float32
 }
 
-// draft is what a plan is made of: the candidates of a request and the chance of each that a task uses it.
+// draft is the state of planning: the candidates of a request, each with the chance that a task uses it.
 type draft struct {
 	*History
 	request *request
 	chance  map[int32]float64
-	found   []Ranked // by falling score of what the request asks for by itself, those that may be planned
-	likely  []Ranked // by falling chance, those that may be planned
-	total   float64  // sum of their chances
+	found   []Ranked // tools that may be planned, by falling score of the ranker of requests (Found)
+	likely  []Ranked // tools that may be planned, by falling chance
+	total   float64  // sum of the chances of likely
 	named   []naming
 	sets    []toolSet
 	at      map[uint64]int
@@ -107,17 +108,18 @@ func newDraft(r *request, t *Table, needs *ranker, allows func(tool int32) bool)
 		d.chance[c.Tool] = c.Score
 		d.total += c.Score
 	}
-	d.found = slices.DeleteFunc(d.found, func(c Ranked) bool { return d.chance[c.Tool] == 0 }) // doubles
+	d.found = slices.DeleteFunc(d.found, func(c Ranked) bool { return d.chance[c.Tool] == 0 }) // not planable
 	return d
 }
 
-// require computes the chances of tools where no past request says what a task uses. The first of what the request asks for is
-// as likely as the ranker says, p, the others by their share of the request; what they require is needed with them, and
-// more so if several do:
+// require computes the chances of tools if there is no past request. The best match by Found gets the chance p of the
+// ranker, every other match p times its share relative to the best. The tools that a match requires are needed with it,
+// and more so if several matches require them:
 //
 //	p(t) = 1 - (1 - p·share(t))·Π_{by} (1 - p·share(by)²/(1 + place/10)),   share of the first: 1
 //
-// by are the best matches that require t, and place is that of t in what by requires, the nearest first.
+// by runs over the best requiringTexts matches that require t; place is the place of t among the tools that by
+// requires, the nearest first.
 func (d *draft) require(t *Table, chances []float64) {
 	hits := make([]Ranked, len(chances))
 	for i := range hits {
@@ -140,10 +142,11 @@ func (d *draft) require(t *Table, chances []float64) {
 	}
 }
 
-// planable are the tools that may be in a plan. A tool adds something if the request has a word for it that no likelier one
-// has. One that changes something may be planned if the request has a verb or, unless it only asks for reading, another word
-// for it that no likelier tool has, if a tool that the request needs requires it, or if requests like it used it. What
-// no task used, no likelier tool requires and adds nothing is left out: many catalogs offer one service several times.
+// planable returns the tools that may be in a plan. A tool adds something if a clause names it or the request has a
+// word for it that no likelier tool has. A tool that changes something may be planned if the request has a verb of it
+// that no likelier one has; if it adds something or is surely used, unless the request only asks for reading; if a
+// needed tool requires it; or if similar requests used it. A tool is left out if no task used it, no likelier tool
+// requires it, it adds nothing and is not surely used: many catalogs offer one service several times.
 func (d *draft) planable(list []Ranked) (kept []Ranked) {
 	r := d.request
 	var terms []string
@@ -174,7 +177,7 @@ func (d *draft) planable(list []Ranked) (kept []Ranked) {
 			}
 		}
 		by := kept
-		if len(d.asked) == 0 { // what requires a tool may be less likely
+		if len(d.asked) == 0 { // without history a tool may be likelier than the tool that requires it
 			by = list[:min(len(list), longestPlan)]
 		}
 		adds = adds || i == 0 || slices.ContainsFunc(by, func(k Ranked) bool { return slices.Contains(d.texts.closure[k.Tool], c.Tool) })
@@ -189,7 +192,7 @@ func (d *draft) planable(list []Ranked) (kept []Ranked) {
 	return kept
 }
 
-// consider adds a set unless it is there.
+// consider adds a set unless it is there, and returns it.
 func (d *draft) consider(tools []int32) *toolSet {
 	set := slices.Clone(tools)
 	slices.Sort(set)
@@ -204,7 +207,7 @@ func (d *draft) consider(tools []int32) *toolSet {
 	return &d.sets[i]
 }
 
-// choose lists the sets and describes them.
+// choose returns the candidate sets with their features.
 func (d *draft) choose() []toolSet {
 	if len(d.likely) == 0 {
 		return nil
@@ -226,7 +229,7 @@ func (d *draft) choose() []toolSet {
 				tools = append(tools, c.Tool)
 			}
 		}
-		if len(d.asked) == 0 && len(d.found) > 0 { // what several tools require may be likelier than the one that is asked for
+		if len(d.asked) == 0 && len(d.found) > 0 { // a tool that several tools require may be likelier than the best match
 			tools = append(tools, d.found[0].Tool)
 		}
 		return tools
@@ -242,7 +245,7 @@ func (d *draft) choose() []toolSet {
 		}
 	}
 	likeliest := d.withNamed(prefix(expected))
-	if len(d.asked) == 0 { // without history nothing else says what a tool needs
+	if len(d.asked) == 0 { // without history only the catalog shows which tools a tool needs
 		for _, t := range slices.Clone(likeliest) {
 			likeliest = append(likeliest, d.planned(d.texts.closure[t])...)
 		}
@@ -274,7 +277,7 @@ func (d *draft) choose() []toolSet {
 	return d.sets
 }
 
-// naming is the tool that a clause of the request names: the one with the best text.
+// naming is the tool that a clause of the request names: the one whose text matches best.
 type naming struct {
 	clause *semantic.Matching
 	tool   int32
@@ -285,7 +288,7 @@ func (d *draft) match(clause *semantic.Matching, t int32) float64 {
 	return float64((1 - d.texts.tools[t].Demoted) * clause.Of(t))
 }
 
-// clauses finds what each clause of the request names, if anything.
+// clauses finds the tool that each clause of the request names. A match below leastNamed names none.
 func (d *draft) clauses() {
 	parts := d.request.clauses
 	if len(parts) == 0 {
@@ -304,7 +307,7 @@ func (d *draft) clauses() {
 	}
 }
 
-// withNamed adds what the clauses name to the likeliest tools, unless one of these fits the clause nearly as well.
+// withNamed adds the tools that the clauses name, unless one of the given tools matches the clause nearly as well.
 func (d *draft) withNamed(tools []int32) []int32 {
 	for _, x := range d.named {
 		had := 0.0
@@ -327,7 +330,7 @@ func (r *request) isName(tool int32) bool {
 	return len(name) > 1 && !slices.ContainsFunc(words, in(name)) && !slices.ContainsFunc(name, in(words))
 }
 
-// planned are the tools of a set that may be planned.
+// planned returns the first longestPlan tools of a set that may be planned.
 func (d *draft) planned(set []int32) (kept []int32) {
 	for _, t := range set {
 		if _, ok := d.chance[t]; ok && len(kept) < longestPlan {
@@ -337,9 +340,9 @@ func (d *draft) planned(set []int32) (kept []int32) {
 	return kept
 }
 
-// likelyPast lists the sets of past tasks all of whose tools are likely, the likeliest first.
+// likelyPast returns the sets of past tasks that contain only likely tools, the likeliest set first.
 func (d *draft) likelyPast() (sets [][]int32) {
-	var found []Ranked // task, sum of log-odds
+	var found []Ranked // Tool is the task, Score the sum of the log-odds of its tools
 	seen := map[uint64]bool{}
 	for _, c := range d.likely[:min(seededSets, len(d.likely))] {
 		users := d.users[c.Tool]
@@ -377,7 +380,7 @@ func overlap(a, b []int32) (n float64) {
 	return n
 }
 
-// describe fills in the features of the sets. likeliest are the tools with the highest expected F1.
+// describe computes the features of the sets. likeliest are the tools with the highest expected F1.
 func (d *draft) describe(likeliest []int32) {
 	likeliest = slices.Clone(likeliest)
 	slices.Sort(likeliest)
@@ -441,7 +444,7 @@ func (d *draft) describe(likeliest []int32) {
 	}
 }
 
-// similar is the F1 of two sets, rising.
+// similar returns the F1 of two sorted sets.
 func similar(a, b []int32) float64 {
 	if len(a)+len(b) == 0 {
 		return 0
@@ -449,7 +452,7 @@ func similar(a, b []int32) float64 {
 	return 2 * overlap(a, b) / float64(len(a)+len(b))
 }
 
-// besides is the share of tasks with b that used a, too.
+// besides returns the share of the tasks with b that used a, too, with one task added to their number.
 func (h *History) besides(a, b int32) float64 {
 	return h.beside.of(key(b)).count(a) / (float64(h.within[b]) + 1)
 }

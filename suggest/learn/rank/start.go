@@ -4,12 +4,12 @@ import (
 	"waymark/internal/numeric"
 )
 
-// start is where a fit begins: log-odds = bias + slope·row. The slope is never negative, so without trees the order is that of
-// the row.
+// start is the initial model of a ranker: log-odds = bias + slope·v, v being the value of the feature by. The slope is
+// never negative, so without trees the order of the tools is that of the feature.
 type start struct {
 	bias, slope float64
 	by          Row
-	recalls     bool // near requests count as the reference does; a fit leaves them to the trees
+	recalls     bool // v becomes 1 - (1 - v)·(1 - min(1, 3·Nearest)·Votes); a fit leaves near requests to the trees
 }
 
 func (s start) of(row []float32) float64 {
@@ -20,12 +20,14 @@ func (s start) of(row []float32) float64 {
 	return s.bias + float64(s.slope*v)
 }
 
-// recallTrust is how much a likeness counts: ⅓ is full trust, for requests for the same thing share few words.
+// recallTrust is the weight of Nearest: a similarity of ⅓ has full trust, since requests for the same thing share few
+// words.
 const recallTrust = 3
 
-// Where nothing is known of a history, texts that fit well are right more often than not. What comes next starts from the
-// reference, what a request asks for from the match, so that importance finds nothing. A fit draws the start of
-// plans towards the share that the ranker of requests gives; while nothing is fitted they start as what comes next does.
+// The priors apply while nothing is known of a history: a text that matches well is right more often than not. The next
+// tool starts from the reference; the tools that a request asks for start from the match, so that PageRank alone finds
+// no tool. priorNeeds is only for fits and draws the start towards Found; before any fit, plans start from priorNext
+// (see [Prior]).
 var (
 	priorNext  = start{bias: -4, slope: 8, by: Reference}
 	priorFind  = start{bias: -4, slope: 8, by: Match}
@@ -34,10 +36,10 @@ var (
 
 const (
 	newtonSteps = 25
-	startHold   = 1. // L2 penalty of what the slope and the bias differ from the prior
+	startHold   = 1. // L2 penalty of the difference of slope and bias from the prior
 )
 
-// calibrate fits the start by Newton's method, on the loss that the trees go on with.
+// calibrate fits the start by Newton's method. It minimises the same loss as the trees that follow.
 func (prior start) calibrate(x *examples) start {
 	s := prior
 	for range newtonSteps {
@@ -72,7 +74,8 @@ func (prior start) calibrate(x *examples) start {
 	return s
 }
 
-// derive returns the derivatives by the slope of the mean over the right rows of -ln(e^s / (e^s + Σ e^s of the wrong rows)).
+// derive returns the first and second derivative, with respect to the slope, of the loss of a question: the mean over
+// its right rows of -ln(e^s / (e^s + Σ e^s of the wrong rows)).
 func (s start) derive(x *examples, from, to int) (first, second float64) {
 	var wrong, mean, square float64 // Σ e^s, Σ e^s·v, Σ e^s·v² of the wrong rows
 	value := func(i int) (v, e float64) {

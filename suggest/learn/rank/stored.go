@@ -5,7 +5,7 @@ import (
 	"waymark/suggest/learn"
 )
 
-// Write writes what was fitted for [ReadFitted].
+// Write writes f for [ReadFitted].
 func (f *Fitted) Write(w *codec.Writer) {
 	for _, r := range []*ranker{&f.find, &f.needs, &f.next} {
 		w.Float(r.start.bias)
@@ -26,7 +26,7 @@ func (f *Fitted) Write(w *codec.Writer) {
 	f.planner.sure.Write(w)
 }
 
-// ReadFitted reads what [Fitted.Write] wrote. What is damaged fails r.
+// ReadFitted reads the output of [Fitted.Write]. Damaged input makes r fail.
 func ReadFitted(r *codec.Reader) *Fitted {
 	f := &Fitted{}
 	for _, k := range []*ranker{&f.find, &f.needs, &f.next} {

@@ -5,31 +5,31 @@ import (
 	"waymark/suggest/learn"
 )
 
-// A ranker compares tools within a question, so its scores do not say whether any of them fits. That is learned from
-// what was held out and from foreign requests: a logistic regression on the score of a tool, the share of known words
-// and the best text. The length of a request is no part of it: it tells a history from other requests, but not a
-// request that is served from one that is not.
+// A ranker compares tools within a question, so its scores do not show whether any of them fits. A logistic regression,
+// fitted on held-out and foreign requests, decides that from the score of a tool, the share of known words and the best
+// text match. The length of a request is not used: it distinguishes requests of the history from other ones, not
+// requests that the catalog serves from those that it does not.
 const (
-	sureHold     = 10. // L2 penalty of what the regression differs from surePrior
-	sureForeign  = .5  // weight of foreign requests against all others
+	sureHold     = 10. // L2 penalty of the difference of the regression from surePrior
+	sureForeign  = .5  // weight of all foreign requests relative to all others
 	sureFeatures = 3
 )
 
-// surePrior is the regression where nothing is held out: about what histories of hundreds of tasks teach. The slope
-// of the best text is negative since the score counts that text already.
+// surePrior is the regression without held-out data; histories of hundreds of tasks give about these values. The slope
+// of the best text is negative since the score already includes that text.
 var surePrior = learn.Logit{Bias: -1, Slope: []float64{.8, 1.3, -5}, Mean: make([]float64, sureFeatures)}
 
-// surePlaces are the places of a question that are learned from. Where few kinds of requests come again and again the
-// first places are all right; the last ones say what is not.
+// surePlaces are the places in the ranking of a question that the regression is fitted on. If few kinds of requests
+// recur, the first places are all right, and only the last ones are examples of wrong tools.
 var surePlaces = [...]int{0, 1, 2, 5, 9}
 
-// claim is what the chance of a tool is computed from: its log-odds and the rows of the question.
+// claim returns the features of the regression: the log-odds of a tool and two values of the question's rows.
 func claim(score float64, row []float32) []float64 {
 	return []float64{score, float64(row[Known]), float64(row[BestText])}
 }
 
-// fitSure fits the chance of tools of questions, each as the ranker of the other half of the tasks sees it and by the weight of
-// its kind, and its calibration.
+// fitSure fits the regression and its calibration. Each question is scored by the ranker that was not fitted on its
+// half of the tasks, and weighted by its kind. Cold questions are left out.
 func (r *ranker) fitSure(x *examples, halves [2]*ranker) {
 	var cases []learn.Case
 	var others float64
@@ -58,7 +58,7 @@ func (r *ranker) fitSure(x *examples, halves [2]*ranker) {
 	}
 	r.sure = surePrior.Plus(learn.FitLogit(cases, sureFeatures, sureHold))
 	if zero := make([]float32, rows); r.sure.P(claim(1, zero)) <= r.sure.P(claim(0, zero)) {
-		r.sure = nil // a better score must not be a lower chance: there is too little to learn it from
+		r.sure = nil // a better score must not give a lower chance: the data do not suffice
 	}
 	var claims []learn.Prediction
 	for _, c := range cases {
@@ -71,7 +71,7 @@ func (r *ranker) fitSure(x *examples, halves [2]*ranker) {
 	r.curves[0], r.curves[1] = learn.FitCurve(claims), &learn.Curve{}
 }
 
-// chance is the calibrated chance that goes with a score, where tools stand alone; row is any of the question.
+// chance returns the calibrated chance of a score for a tool considered alone. row is any row of the question.
 func (r *ranker) chance(score float64, row []float32) float64 {
 	if r.sure != nil {
 		return r.curves[0].At(r.sure.P(claim(score, row)))
@@ -79,7 +79,7 @@ func (r *ranker) chance(score float64, row []float32) float64 {
 	return r.curves[0].At(Chance(score))
 }
 
-// ordered returns the rows of a question by falling score, and the sum of all odds by those of the first.
+// ordered returns the rows of a question by falling score, and the sum of all odds relative to those of the first.
 func (r *ranker) ordered(x *examples, q int) (list []Ranked, sum float64) {
 	from, to := x.question(q)
 	for i := from; i < to; i++ {

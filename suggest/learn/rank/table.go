@@ -6,10 +6,10 @@ import (
 	"waymark/internal/numeric"
 )
 
-// Table is the candidates of a situation and the rows of each.
+// Table holds the candidates of a situation and the features of each.
 type Table struct {
 	Tools  []int32
-	Values []float32 // of candidate i from i·rows on
+	Values []float32 // the features of candidate i start at i·rows
 }
 
 func (t *Table) row(i int) []float32 { return t.Values[i*int(rows) : (i+1)*int(rows)] }
@@ -20,14 +20,14 @@ const (
 	mostOfAll     = 256
 )
 
-// ln keeps logarithms of shares finite.
+// ln returns ln(x + 10⁻⁴), which is finite for a share of 0.
 func ln(x float64) float64 { return numeric.Ln(x + 1e-4) }
 
-// asked is one question as the table sees it.
+// asked is the input of a table.
 type asked struct {
 	context []int32    // tools used so far
-	request *request   // nil without one
-	hidden  int32      // a tool that is taken to have no history, -1: none
+	request *request   // nil: no request
+	hidden  int32      // tool that is treated as one without history; -1: none
 	of      *Situation // nil in a fit
 }
 
@@ -42,7 +42,7 @@ func (q *asked) near(tool int32) float64 {
 	return q.of.Near[tool]
 }
 
-// most is how many candidates of one kind there are: as many as given, or all that the reference may rank high.
+// most returns the maximum number of candidates of one kind: n, or mostOfAll for the reference alone.
 func (s *Situation) most(n int) int {
 	if s != nil && s.all {
 		return mostOfAll
@@ -50,7 +50,7 @@ func (s *Situation) most(n int) int {
 	return n
 }
 
-// table computes the table of a question: the candidates, sorted, and the rows of each.
+// table computes the table of a question: the sorted candidates and the features of each.
 func (h *History) table(q asked) *Table {
 	var around *Around
 	if q.of != nil {
@@ -60,7 +60,7 @@ func (h *History) table(q asked) *Table {
 		around = h.structure().Around(q.context)
 		defer around.Close()
 	}
-	wide := q.of != nil && q.of.all // the reference alone reads the table, and of it no rows of sequences and of places
+	wide := q.of != nil && q.of.all // the reference alone uses the table: sequence features and Place are not needed
 	var s *tail
 	var tools []int32
 	switch {
@@ -74,7 +74,7 @@ func (h *History) table(q asked) *Table {
 		s = h.tail(&q)
 		tools = s.candidates
 	}
-	tools = slices.DeleteFunc(tools, func(t int32) bool { return t == q.hidden }) // only texts find a tool without history
+	tools = slices.DeleteFunc(tools, func(t int32) bool { return t == q.hidden }) // only texts find a hidden tool
 	if most := mostNeeds; q.request != nil {
 		if len(q.context) > 0 {
 			most = 10
@@ -119,7 +119,7 @@ func (h *History) table(q asked) *Table {
 	return t
 }
 
-// hypergraph computes the rows of what tools and capabilities form together.
+// hypergraph computes the features of the hypergraph of tools and capabilities.
 func (h *History) hypergraph(context []int32, tool int32, c cells) {
 	t := &h.texts.tools[tool]
 	c.set(HyperRank, t.HyperRank)
@@ -135,28 +135,28 @@ func (h *History) hypergraph(context []int32, tool int32, c cells) {
 	c.set(Cluster, float64(same)/float64(len(context)))
 }
 
-// Weights of what speaks for a tool beside its text, as chosen for searches.
+// Weights in match and in the feature Match, chosen for searches: of word vectors and an endpoint, and of need.
 const vectorWeight, matchNeed = .3, .2
 
-// match joins what the words of a text, its place by word vectors and that by an embeddings endpoint say, all in [0, 1]:
+// match combines the matches of a text by words, by word vectors and by an embeddings endpoint, all in [0, 1]:
 //
 //	1 - (1 - text)·(1 - .3·near)·(1 - .3·endpoint)
 func match(text, near, endpoint float64) float64 {
 	return 1 - float64(float64((1-text)*(1-float64(vectorWeight*near)))*(1-float64(vectorWeight*endpoint)))
 }
 
-// cells are the rows of one candidate.
+// cells holds the features of one candidate.
 type cells struct {
 	values []float32
 	hidden bool
 
-	lost       float64 // need of the tool of the question that is taken to have no history, and its server
+	lost       float64 // need of the hidden tool of the question, and the server of that tool
 	lostServer int32
 }
 
 func (c cells) set(k Row, x float64) { c.values[k] = float32(x) }
 
-// past sets a row that rests on the history of the tool itself; unused is its value for a tool without one.
+// past sets a feature that depends on the history of the tool itself; unused is the value of a tool without history.
 func (c cells) past(k Row, x, unused float64) {
 	if c.hidden {
 		x = unused
@@ -164,7 +164,7 @@ func (c cells) past(k Row, x, unused float64) {
 	c.set(k, x)
 }
 
-// rows computes the rows of a tool that the request decides.
+// rows computes the features of a tool that depend on the request.
 func (r *request) rows(tool int32, endpoint float64, c cells) {
 	h := r.history
 	c.set(HasRequest, 1)
@@ -232,13 +232,13 @@ func (r *request) rows(tool int32, endpoint float64, c cells) {
 	c.set(Length, numeric.Ln(1+float64(len(r.stems))))
 }
 
-// tail is what the tools used so far are evidence for.
+// tail holds the evidence from the tools used so far.
 type tail struct {
 	history    *History
 	context    []int32
-	used       []int32 // different tools, the last one first
+	used       []int32 // distinct tools, the last one first
 	blend      map[int32]float64
-	rest       float64 // share of blend that popularity has
+	rest       float64 // share of blend that is left to popularity
 	order      [orders]followers
 	skip       followers
 	later      map[int32]float64
@@ -252,10 +252,10 @@ type tail struct {
 }
 
 const (
-	mostUsed    = 12    // different tools of the context that count
-	mostTail    = 8     // of them, those that find past tasks
+	mostUsed    = 12    // distinct tools of the context that count
+	mostTail    = 8     // tools among them that past tasks are searched by
 	pastTasks   = 25    // past tasks that vote
-	everywhere  = 1_500 // a tool of more tasks finds none
+	everywhere  = 1_500 // a tool with at least this many tasks is no search term
 	linkFade    = .6
 	recencyFade = .85
 )
@@ -311,13 +311,13 @@ func (h *History) tail(q *asked) *tail {
 	return s
 }
 
-// known is how far a row of counts is known, in [0, 1): n/(n + .8·different + .3).
+// known returns the confidence in a row of counts, in [0, 1): n/(n + .8·distinct + .3).
 func (f followers) known() float64 {
 	return float64(f.total) / (float64(f.total) + float64(.8*float64(len(f.tools))) + .3)
 }
 
-// over is the chance that a task ends after a context: the shares after the last four tools, three, two and one, each as
-// far as it is known, and the share of all steps that end a task.
+// over returns the chance that a task ends after a context. It mixes the shares of ends after the last four, three, two
+// and one tools, each weighted by its confidence, and gives the rest to the share of all steps that end a task.
 func (h *History) over(context []int32) (p float64) {
 	rest := 1.0
 	for o := min(orders, len(context)); o > 0; o-- {
@@ -329,8 +329,8 @@ func (h *History) over(context []int32) (p float64) {
 	return p + float64(rest*float64(len(h.tasks))/max(1, h.steps))
 }
 
-// chain mixes what followed the last four tools, three, two and one: each row counts as far as it is known,
-// and leaves the rest to the next shorter one.
+// chain mixes the counts of the tools that followed the last four, three, two and one tools: each row is weighted by
+// its confidence and leaves the rest to the next shorter one.
 func (s *tail) chain() {
 	h, rest := s.history, 1.0
 	for o := orders; o > 0; o-- {
@@ -354,7 +354,8 @@ func (s *tail) chain() {
 	}
 }
 
-// recall lets past tasks vote that have rare tools in common with this one, for what came next and for all they used.
+// recall collects votes of the past tasks that share rare tools with the context: for the next tool and for all their
+// tools.
 func (s *tail) recall() {
 	h := s.history
 	found, weight := map[int32]float64{}, 1.0
@@ -367,7 +368,7 @@ func (s *tail) recall() {
 		}
 		weight *= recencyFade
 	}
-	var tasks []Ranked // by number
+	var tasks []Ranked // Tool is the number of a task
 	for k, v := range found {
 		tasks = append(tasks, Ranked{k, v})
 	}
@@ -398,7 +399,7 @@ func (s *tail) recall() {
 	}
 }
 
-// choose selects the candidates: the best by a rough sum of all that speaks for them.
+// choose selects the candidates: the best by a rough weighted sum of all evidence, and the most used tools.
 func (s *tail) choose(q *asked) {
 	h := s.history
 	sums := map[int32]float64{}
@@ -430,7 +431,7 @@ func (s *tail) choose(q *asked) {
 	}
 }
 
-// rows computes the rows of a tool that the context decides.
+// rows computes the features of a tool that depend on the context.
 func (s *tail) rows(tool int32, c cells) {
 	h, n := s.history, len(s.context)
 	last := s.context[n-1]
