@@ -11,10 +11,10 @@ import (
 	"waymark/suggest/semantic"
 )
 
-// listed is the longest list that the baselines of an intent give.
+// listed is the length limit of the lists that the baselines return for an intent.
 const listed = 50
 
-// The simple baselines, in the order of a table. A tool without a score is not ranked.
+// baselines returns the simple baselines, in the order of a table. A tool without a score is not ranked.
 //
 //	popularity   how often the tool was called
 //	markov1      n(last → t); then popularity for the tools not ranked yet
@@ -22,10 +22,10 @@ const listed = 50
 //	markov2_knn  a chain of order two, smoothed, mixed with the votes of the nearest past intents; see [counts.mixed]
 //	bm25         words of the tools' texts (BM25F), without synonyms, word vectors and histories; a plan is
 //	             the first three tools
-//	knn          votes of the ten nearest past intents for their tools, by likeness
+//	knn          votes of the ten nearest past intents for their tools, weighted by similarity
 //	copy         the plan of the nearest past intent
 //
-// Equal scores: the more popular first, then the id.
+// Ties between next tools go to the more popular tool. All remaining ties between tools go to the smaller id.
 func baselines(history []*task, text *toolIndex) []Predictor {
 	c := newCounts(history)
 	list := []Predictor{
@@ -87,13 +87,13 @@ func (x *toolIndex) find(query string) (ids []string, _ error) {
 	return ids, nil
 }
 
-// scored is a tool with what speaks for it.
+// scored is a tool with its score.
 type scored struct {
 	id    string
 	score float64
 }
 
-// ranked puts the largest score first, of equal ones the more popular, then the smaller id.
+// ranked sorts by descending score; ties go to the more popular tool, then to the smaller id. uses may be nil.
 func ranked(score, uses map[string]float64) []scored {
 	list := make([]scored, 0, len(score))
 	for id, s := range score {
@@ -105,17 +105,17 @@ func ranked(score, uses map[string]float64) []scored {
 	return list
 }
 
-// counts are what baselines know of a history.
+// counts holds the statistics of a history that the baselines use.
 type counts struct {
 	uses  map[string]float64
-	after map[[2]string][]scored // by the last two tools, "" for none: what came next, most often first
+	after map[[2]string][]scored // by the last two tools, "" for none: the next tools, most frequent first
 
-	asked    []*task // those with an intent
+	asked    []*task // tasks with an intent
 	idf      map[string]float64
 	postings map[string][]posting // by term of intents
 }
 
-// posting is an intent, by the place of its task, with the weight of a term in it.
+// posting is the weight of a term in the intent of a task, which is given by its index in asked.
 type posting struct {
 	task   int
 	weight float64
@@ -155,13 +155,13 @@ func newCounts(history []*task) *counts {
 	return c
 }
 
-// last are the last n tools of a context, n at most 2.
+// last returns the last n tools of a context as a key; n is at most 2.
 func last(context []string, n int) (key [2]string) {
 	copy(key[2-n:], context[len(context)-n:])
 	return key
 }
 
-// rows list what came next: after as many of the last tools as are asked for, after fewer, and anywhere.
+// rows returns the next tools: after the last longest tools, then after each smaller number of them, then anywhere.
 func (c *counts) rows(q Question, longest int) (rows [][]scored) {
 	for n := min(longest, len(q.Context)); n >= 0; n-- {
 		rows = append(rows, c.after[last(q.Context, n)])
@@ -169,7 +169,7 @@ func (c *counts) rows(q Question, longest int) (rows [][]scored) {
 	return rows
 }
 
-// layers lists the tools of the rows, one row after the other, each once.
+// layers concatenates the tools of the rows; each tool is listed once.
 func layers(rows [][]scored) (list []Candidate) {
 	seen := map[string]bool{}
 	for _, row := range rows {
@@ -183,14 +183,14 @@ func layers(rows [][]scored) (list []Candidate) {
 	return list
 }
 
-// neighbour is a past task with its likeness to the new one.
+// neighbour is a past task with the similarity of its intent to the new one.
 type neighbour struct {
 	*task
 	likeness float64
 }
 
-// vector yields the terms of an intent in order, with weights (1 + ln f)·idf of length 1, idf = ln((1 + n)/(1 + df)) + 1.
-// Terms that no past intent has are left out.
+// vector yields the terms of an intent in order, with weights (1 + ln f)·idf of length 1 in all, where
+// idf = ln((1 + n)/(1 + df)) + 1. Terms that no past intent has are left out.
 func (c *counts) vector(intent string, yield func(term string, weight float64)) {
 	count := map[string]float64{}
 	for _, term := range semantic.Tokens(intent) {
@@ -208,7 +208,7 @@ func (c *counts) vector(intent string, yield func(term string, weight float64)) 
 	}
 }
 
-// nearest returns the ten past tasks with the most similar intents by cosine, nearest first; of two as near the earlier.
+// nearest returns the ten past tasks with the most similar intents by cosine, nearest first, the earlier on ties.
 func (c *counts) nearest(intent string) (near []neighbour) {
 	cosine := map[int]float64{}
 	c.vector(intent, func(term string, weight float64) {
@@ -223,12 +223,12 @@ func (c *counts) nearest(intent string) (near []neighbour) {
 	return near[:min(10, len(near))]
 }
 
-// mixed is, with the neighbours of the intent,
+// mixed ranks tools by the chain and the neighbours of the intent:
 //
 //	P(t) = ¾·P(t | last two) + ¼·votes(t)/Σ votes
 //	P(t | last two) = (n₂(t) + P(t | last))/(n₂ + 1),  P(t | last) = (n₁(t) + P(t))/(n₁ + 1)
 //
-// Without neighbours it is the chain alone.
+// Without neighbours, it uses the chain alone.
 func (c *counts) mixed(q Question) []Candidate {
 	const voteShare = 0.25
 	weight := map[string]float64{}
@@ -244,7 +244,7 @@ func (c *counts) mixed(q Question) []Candidate {
 			}
 		}
 	}
-	for _, row := range c.rows(q, 2) { // n counts take n/(n+1) of what is left, the rest goes to the shorter context
+	for _, row := range c.rows(q, 2) { // n counts take n/(n+1) of the remaining weight; shorter contexts get the rest
 		total := 1.0
 		for _, s := range row {
 			total += s.score

@@ -9,7 +9,7 @@ import (
 	"waymark/internal/numeric"
 )
 
-// Prediction is a first suggestion: the confidence it was given with, and whether it was right.
+// Prediction is a first suggestion: its confidence, and whether it was right.
 type Prediction struct {
 	Confidence float64
 	Right      bool
@@ -18,18 +18,18 @@ type Prediction struct {
 const (
 	bins        = 10   // of equal mass
 	simulations = 1000 // of a perfectly calibrated model
-	goodECE     = 0.05 // calibrated enough, whatever the size
+	goodECE     = 0.05 // an error up to this counts as calibrated for any size
 )
 
-// LeastClaims is from how many claims on confidence is said to be calibrated: ten in each bin. A model whose
-// confidence is too high by .2 passes 92 of 100 times with 3 claims, 79 with 10, 43 with 50 and 8 with 100. One that
-// does not pass fails with any number: the band of a perfect model is as wide as few claims make it.
+// LeastClaims is the least number of claims for which confidence is reported as calibrated: ten in each bin. A model
+// whose confidence is too high by .2 passes 92 of 100 times with 3 claims, 79 with 10, 43 with 50 and 8 with 100. A
+// model that fails is reported for any number of claims, because the band of a perfect model is wide for few claims.
 const LeastClaims = 10 * bins
 
-// Calibration says how far confidence is from the share that is right. Band is where that error lies,
-// 90 times of 100, for a perfectly calibrated model that makes as many claims with the same
-// confidences: a small sample is never perfect. Calibrated: the error is at most .05 or not above the band; nil: so it is,
-// but of fewer than [LeastClaims].
+// Calibration compares confidence with the share of claims that is right. Band is the interval in which the error
+// lies, 90 times of 100, for a perfectly calibrated model that makes as many claims with the same confidences: a small
+// sample is never perfect. Calibrated is true if the error is at most .05 or not above the band; nil if that holds for
+// fewer than [LeastClaims].
 type Calibration struct {
 	Claims      int      `json:"claims"`
 	ECE         float64  `json:"ece"`
@@ -38,8 +38,8 @@ type Calibration struct {
 	Reliability []Bin    `json:"reliability"` // least confident first
 }
 
-// Bin is one of ten bins of equal mass: how confident its claims were on average, and which share was
-// right. Fewer claims than bins leave some out.
+// Bin is one of ten bins of equal mass: the mean confidence of its claims, and the share of them that was
+// right. With fewer claims than bins, empty bins are left out.
 type Bin struct {
 	Confidence float64 `json:"confidence"`
 	Right      float64 `json:"right"`
@@ -50,8 +50,8 @@ type Bin struct {
 //
 //	ECE = Σ_b |b|/n · | mean confidence of b - share right in b |
 //
-// (Naeini, Cooper and Hauskrecht, AAAI 2015). Predictions of equal confidence share their outcomes, so that
-// their order does not matter where a bin ends among them.
+// (Naeini, Cooper and Hauskrecht, AAAI 2015). Predictions of equal confidence get the mean of their outcomes, so
+// that their order does not matter if a bin ends among them.
 func Calibrate(claims []Prediction, seed uint64) *Calibration {
 	claims = slices.SortedFunc(slices.Values(claims), func(a, b Prediction) int { return cmp.Compare(a.Confidence, b.Confidence) })
 	confidence, right := make([]float64, len(claims)), make([]float64, len(claims))
@@ -75,7 +75,7 @@ func Calibrate(claims []Prediction, seed uint64) *Calibration {
 	return c
 }
 
-// reliability shares the outcomes among claims of equal confidence, which are sorted, and adds up the gaps of ten bins.
+// reliability averages the outcomes of claims with equal confidence, which are sorted, and sums the gaps of ten bins.
 func reliability(confidence, right []float64) (ece float64, diagram []Bin) {
 	n := len(confidence)
 	for i, to := 0, 0; i < n; i = to {

@@ -10,8 +10,8 @@ import (
 	"waymark/suggest/history"
 )
 
-// Suggester trains the engine itself: the catalog and the history are folded and measured as they are in a workspace. The
-// profile answers and, if it is another one, the seed beside it. A history without episodes is a cold start.
+// Suggester returns a trainer of the engine itself, which folds and measures the catalog and the history as a workspace
+// does. The predictors are the profile and, if that is another one, profile seed. No episodes: a cold start.
 func Suggester(profile string, o suggest.MeasureOptions) Trainer {
 	o.Learn = profile != suggest.ProfileSeed
 	return func(ctx context.Context, d *Data, past []*Example) ([]Predictor, error) {
@@ -28,7 +28,7 @@ func Suggester(profile string, o suggest.MeasureOptions) Trainer {
 	}
 }
 
-// modelOf counts all examples and is measured on the known ones.
+// modelOf returns a model that counts all examples and is measured on the known ones.
 func modelOf(ctx context.Context, d *Data, o suggest.MeasureOptions, known, since []*Example) (*suggest.Model, error) {
 	s := history.WithCatalog(d.Tools, d.Capabilities)
 	for _, x := range known {
@@ -44,8 +44,8 @@ func modelOf(ctx context.Context, d *Data, o suggest.MeasureOptions, known, sinc
 	return suggest.NewModel(s.Freeze(), measures, suggest.Stamp{Version: "evaluation", Seq: uint64(len(known))})
 }
 
-// engine asks a model the way its clients do, without explanations. To find the tools of a task is to ask what may come
-// next when nothing was done yet. A capability in a plan stands for itself.
+// engine returns a predictor that asks a model as its clients do, without explanations. Find asks for the next tools
+// with an empty context. A capability in a plan counts as one tool.
 func engine(m *suggest.Model, profile string) Predictor {
 	explain := new(bool)
 	next := func(q Question) ([]suggest.Suggestion, error) {

@@ -1,15 +1,15 @@
-// Package evaluate measures how well suggestions fit what really happened.
+// Package evaluate measures how well suggestions predict recorded tasks.
 //
 //	Data ──split──▶ history ──train──▶ predictors ──questions──▶ values by task ──bootstrap──▶ one table: Report
 //	                   └────▶ baselines ────────────────────────────────┘
 //
-// A past task becomes several questions. Put into topological order (ties as recorded) it is a
-// sequence t₀ t₁ … tₙ; for every i ≥ 1 the question is "what comes after t₀ … tᵢ₋₁", and the answer is
-// right where it is tᵢ. Its intent alone is two more: "which tools does this need" and "in which
-// order". No question is ever answered with a history that holds its own task.
+// Each past task yields several questions. In topological order (ties as recorded) it is a sequence
+// t₀ t₁ … tₙ; for every i ≥ 1 the question is "what comes after t₀ … tᵢ₋₁", and the correct answer is tᵢ.
+// The intent alone yields two more: "which tools does this need" and "in which order". The training data
+// for a question never contains its own task.
 //
-// Everything here is deterministic: draws are seeded, ties are broken by id, sums have a fixed order
-// whatever the number of processors. [Evaluate] makes the table, [Judge] decides whether a rebuild loses.
+// Everything here is deterministic: random draws are seeded, ties are broken by id, sums have a fixed order
+// for any number of processors. [Evaluate] computes the table, [Judge] decides whether a rebuild loses.
 package evaluate
 
 import (
@@ -32,10 +32,10 @@ type Data struct {
 	Name         string
 	Tools        []catalog.Tool
 	Capabilities []catalog.Capability
-	Examples     []Example // as recorded; without any of the train split, each is held out in turn
+	Examples     []Example // in the order of recording; if none is in the train split, each is held out in turn
 }
 
-// Example is a past task with the part it plays.
+// Example is a past task and its split.
 type Example struct {
 	Episode episodic.Episode
 	Split   string // [Train] is history, anything else is tested
@@ -47,34 +47,34 @@ const (
 	Test  = "test"
 )
 
-// Link says that To comes after From, or needs it.
+// Link is an ordered pair: To comes after From, or depends on it.
 type Link struct{ From, To string }
 
 func (a Link) compare(b Link) int {
 	return cmp.Or(strings.Compare(a.From, b.From), strings.Compare(a.To, b.To))
 }
 
-// Question is a situation: what was done so far, in order, and what for. Either may be empty.
+// Question is a situation: the tools called so far, in order, and the intent. Either may be empty.
 type Question struct {
 	Context []string
 	Intent  string
 }
 
-// Candidate is one answer. Confidence is a probability where the predictor states one, else 0.
+// Candidate is one suggested id. Confidence is a probability if the predictor states one, else 0.
 type Candidate struct {
 	ID         string
 	Confidence float64
 }
 
-// Plan is the tools that an intent needs and the links between them. Foreign: nothing serves the intent.
+// Plan holds the tools that an intent needs and the links between them. Foreign is true if no tool serves the intent.
 type Plan struct {
 	Tools   []string
 	Links   []Link
 	Foreign bool
 }
 
-// Predictor is what a history was turned into. Each function lists the best first; a nil one is not measured. All are
-// called by several goroutines at once.
+// Predictor is a model trained on a history. Each function returns the best results first; a nil function is not
+// measured. All functions are called by several goroutines at once.
 type Predictor struct {
 	Name   string
 	Next   func(Question) ([]Candidate, error)
@@ -82,31 +82,31 @@ type Predictor struct {
 	Plan   func(intent string) (Plan, error)
 	Search func(query string) ([]string, error) // tools for a single need
 
-	withIntent bool // Next is only asked with an intent
+	withIntent bool // Next is called only with an intent
 	simple     bool // a baseline
 }
 
-// Trainer turns a catalog and a history, in the order of recording, into the predictor under test and those that it is
-// compared with.
+// Trainer trains on a catalog and a history, in the order of recording. It returns the predictor under test first, then
+// those that it is compared with.
 type Trainer func(ctx context.Context, d *Data, history []*Example) ([]Predictor, error)
 
-// seed is that of every draw.
+// seed initialises every random generator.
 const seed = 1
 
 // Options of an evaluation.
 type Options struct {
-	Profile      string                // of the report
-	FirstContact bool                  // also asks about what the history does not resemble, and about joined sessions
-	Progress     func(done, total int) // nil: nobody looks. Calls never overlap
+	Profile      string                // named in the report
+	FirstContact bool                  // also asks about joined sessions, single needs and foreign requests
+	Progress     func(done, total int) // may be nil; calls never overlap
 
-	judge bool // without baselines, and of at most mostAsked tasks
+	judge bool // skips baselines and asks about at most mostAsked tasks
 }
 
-// ErrNothingToTest says that no example can be asked about.
+// ErrNothingToTest is returned if no example yields a question.
 var ErrNothingToTest = errors.New("nothing to test: no test episode has two steps or an intent")
 
-// Evaluate measures what train makes of the history in d, and the baselines beside it. It stops soon after ctx ends.
-// The report depends on nothing but d, the options and train.
+// Evaluate measures the predictors that train makes from the history in d, and the baselines. It stops soon after ctx
+// ends. The report depends only on d, the options and train.
 func Evaluate(ctx context.Context, d *Data, train Trainer, o Options) (*Report, error) {
 	asked, folds, r := divide(d, o)
 	if r.TestEpisodes == 0 {
@@ -153,14 +153,14 @@ func Evaluate(ctx context.Context, d *Data, train Trainer, o Options) (*Report, 
 	return r, nil
 }
 
-// fold is a history and the test that is asked of what it was turned into; nil: all are.
+// fold is a history and the test that its predictors are asked about; nil: all tests.
 type fold struct {
 	history []*task
 	test    *task
 }
 
-// divide splits the examples into history and tests; without a history each test is held out in turn. A task of one step
-// asks no next tool, one without an intent no plan.
+// divide splits the examples into history and tests; without a history each test is held out in turn. A task of one
+// step yields no question for the next tool, a task without an intent none for tools or a plan.
 func divide(d *Data, o Options) (asked []*question, folds []fold, r *Report) {
 	var past, tests, steps, intents, both, sessions, needs, strange []*task
 	for i := range d.Examples {
@@ -210,7 +210,7 @@ func divide(d *Data, o Options) (asked []*question, folds []fold, r *Report) {
 	return asked, folds, r
 }
 
-// evenly takes at most n tasks, evenly.
+// evenly returns at most n tasks, evenly spaced.
 func evenly(tasks []*task, n int) []*task {
 	if len(tasks) <= n {
 		return tasks

@@ -7,29 +7,29 @@ import (
 	"waymark/suggest/history"
 )
 
-// Gate is what held-out tasks say about a rebuild: how well the published model and the new one did at
+// Gate is the result of judging a rebuild on held-out tasks: the metrics of the published model and of the new one on
 // the same questions, asked without naming a profile. A kind of question that was not asked has no metric.
 type Gate struct {
 	Next       Change `json:"next"`          // after a context
 	NextIntent Change `json:"next_intent"`   // after a context, the intent known
-	Intent     Change `json:"intent"`        // what an intent needs
-	Seq        uint64 `json:"seq,omitempty"` // the last event that was known
+	Intent     Change `json:"intent"`        // the tools that an intent needs
+	Seq        uint64 `json:"seq,omitempty"` // sequence number of the last known event
 
-	Source *history.NewSource `json:"source,omitempty"` // a new key that explains most of what is new
+	Source *history.NewSource `json:"source,omitempty"` // a new key that recorded most of the new episodes
 }
 
-// Change is how a rebuild changes one metric.
+// Change holds the values of one metric before and after a rebuild.
 type Change struct {
 	Metric    string   `json:"metric,omitempty"` // mrr or ndcg@10
 	Episodes  int      `json:"episodes,omitempty"`
 	Questions int      `json:"questions,omitempty"`
-	Published float64  `json:"published"` // of the model in force
+	Published float64  `json:"published"` // of the published model
 	New       float64  `json:"new"`
 	Gain      float64  `json:"gain"`     // of the new model; a loss is negative
 	Interval  Interval `json:"interval"` // of the gain, 95 %
 }
 
-// leastLost is how many tasks it takes to refuse a rebuild: the interval of fewer is too narrow.
+// leastLost is the least number of tasks for refusing a rebuild: with fewer, the interval is too narrow.
 const leastLost = 30
 
 // Loses reports whether the new model is worse by more than noise.
@@ -40,10 +40,10 @@ func (g *Gate) Loses() bool {
 	return g != nil && (g.Next.Loses() || g.NextIntent.Loses() || g.Intent.Loses())
 }
 
-// Refuses reports whether the rebuild is published only by force: it loses, or one new source explains most of it.
+// Refuses reports whether the rebuild is published only by force: it loses, or one new key recorded most new episodes.
 func (g *Gate) Refuses() bool { return g.Loses() || g != nil && g.Source != nil }
 
-// String says the gate in one line.
+// String returns the gate in one line.
 func (g *Gate) String() string {
 	var parts []string
 	if g.Source != nil {

@@ -11,10 +11,10 @@ import (
 	"waymark/episodic"
 )
 
-// HoldOut splits a workspace's own history by time: the latest share of the episodes is the test, what
-// came before it the history. Where an episode has no time, order says little (an import takes files as
-// they come, one kind of task after the other), and the test is spread evenly over all of them, near copies of one
-// request together.
+// HoldOut splits the history of a workspace by time: the latest share of the episodes is the test, all earlier
+// ones are history. If an episode has no time, the order means little (an import reads files as they come, one
+// kind of task after the other). Then the test is spread evenly over all episodes, and near copies of one request
+// stay together.
 func HoldOut(episodes []episodic.Episode, share float64) ([]Example, error) {
 	if !(share > 0 && share < 1) {
 		return nil, fmt.Errorf("hold out a share of %v: must lie between 0 and 1", share)
@@ -41,7 +41,7 @@ func HoldOut(episodes []episodic.Episode, share float64) ([]Example, error) {
 }
 
 // spread marks about n of the examples as tests, evenly over all and whole groups at a time. Groups of more than n
-// are history; where there are no others, single examples are spread.
+// are history. If the other groups have fewer than 2·n examples, single examples are spread instead.
 func spread(examples []Example, n int) {
 	groups, size, small := make([]string, len(examples)), map[string]int{}, 0
 	for i := range examples {
@@ -53,7 +53,7 @@ func spread(examples []Example, n int) {
 			small += k
 		}
 	}
-	if small < 2*n { // what repeats is all there is
+	if small < 2*n { // too few examples are in small groups
 		for i := range examples {
 			if i*n/len(examples) != (i+1)*n/len(examples) {
 				examples[i].Split = Test
@@ -77,9 +77,9 @@ func spread(examples []Example, n int) {
 	}
 }
 
-// groupOf names what an episode repeats: its request without words that have digits; the session of an episode without
-// a request; else the episode alone. Episodes of one group are history together or held out together, for near copies on
-// both sides measure memory alone.
+// groupOf returns the group of an episode: its request without words that have digits; the session if it has no
+// request; else its id. Episodes of one group are history together or held out together, because near copies on both
+// sides would measure memorisation alone.
 func groupOf(e *episodic.Episode) string {
 	words := slices.DeleteFunc(strings.Fields(strings.ToLower(e.Intent)), func(w string) bool { return strings.ContainsFunc(w, unicode.IsDigit) })
 	return cmp.Or(strings.Join(words, " "), e.Session, e.ID)

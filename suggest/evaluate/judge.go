@@ -11,36 +11,36 @@ import (
 	"waymark/suggest/history"
 )
 
-// How rebuilds are judged. The bounds keep it about as long as one build.
+// Parameters for judging rebuilds. The bounds limit the duration to about that of one build.
 const (
-	judgedShare = 0.2   // of the newest episodes are held out
-	mostJudged  = 5_000 // newest episodes of which some are held out; older ones are history
-	mostAsked   = 500   // tasks of those held out that are asked about a kind of question, evenly
-	leastJudged = 15    // tasks held out: fewer say nothing
+	judgedShare = 0.2   // share of the newest episodes that is held out
+	mostJudged  = 5_000 // newest episodes from which some are held out; older ones are history
+	mostAsked   = 500   // held-out tasks asked about per kind of question, evenly spaced
+	leastJudged = 15    // least number of held-out tasks: fewer are no evidence
 )
 
-// LeastTasks is from how many tasks on a history can be judged.
+// LeastTasks is the least number of tasks with which a history can be judged.
 const LeastTasks = leastJudged * 5 // of which a fifth is held out
 
-// Trial is a rebuild to be judged: what the new and the published model are made of. Both have the catalog of now: a change
-// of it counts without a build.
+// Trial is a rebuild to be judged: the inputs of the new and of the published model. Both use the current catalog,
+// because a change of the catalog takes effect without a build.
 type Trial struct {
 	Tools        []catalog.Tool
 	Capabilities []catalog.Capability
 	New          suggest.MeasureOptions
-	Old          *suggest.MeasureOptions // of the published model; nil: nothing is published
+	Old          *suggest.MeasureOptions // of the published model; nil if none is published
 	Episodes     []episodic.Episode      // oldest first
-	Known        int                     // as many of them the measures of the published model come from
-	Judged       int                     // as many of them were recorded when a rebuild was last judged
+	Known        int                     // number of first episodes that the published model was measured on
+	Judged       int                     // number of first episodes that were recorded when a rebuild was last judged
 }
 
-// Judge holds out episodes of a history and asks the published model and the new one, both without these episodes, for
-// the next tools and for the tools that the intents needed: the gate says whether the new one loses. It is nil where
-// nothing is published or little is known.
+// Judge holds out episodes of a history, builds the published model and the new one without them, and asks both for the
+// next tools and for the tools that the intents needed. The gate reports whether the new one loses. It is nil if no
+// model is published or the history is too short.
 //
-// Held out are the newest episodes; where much is new to the published model, the newest of what it
-// knew and as many of what came since: neither what the past was good at nor what is new counts alone.
-// All older episodes are history, as they are in service. Judge depends on nothing but its arguments.
+// The newest episodes are held out. If enough of them are new to the published model, Judge holds out the
+// newest of those that it knew and as many of the later ones, so that neither old nor new tasks decide alone.
+// All older episodes are history, as in production. Judge depends only on its arguments.
 func Judge(ctx context.Context, t Trial) (*Gate, error) {
 	if enough := float64(len(t.Episodes)) * judgedShare; enough < leastJudged || t.Old == nil {
 		return nil, nil
@@ -51,7 +51,7 @@ func Judge(ctx context.Context, t Trial) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	fresh, sources := map[string]bool{}, make([]string, len(t.Episodes)) // fresh: to the published model
+	fresh, sources := map[string]bool{}, make([]string, len(t.Episodes)) // fresh: new to the published model
 	for i := range t.Episodes {
 		sources[i] = t.Episodes[i].Source
 		fresh[t.Episodes[i].ID] = i >= t.Known
@@ -69,7 +69,7 @@ func Judge(ctx context.Context, t Trial) (*Gate, error) {
 		if err != nil {
 			return nil, err
 		}
-		was := now // where nothing else was known, by the same options
+		was := now // equal if both have the same history and the same options
 		if len(since) > 0 || old.WithoutSpectral != t.New.WithoutSpectral || old.WithoutLearned != t.New.WithoutLearned || old.Thesaurus != t.New.Thesaurus || t.New.Vectors != nil {
 			if was, err = modelOf(ctx, d, old, known, since); err != nil {
 				return nil, err
@@ -98,16 +98,16 @@ func Judge(ctx context.Context, t Trial) (*Gate, error) {
 	return gate, nil
 }
 
-// judged answers as the engine does, but for plans and searches, which a gate does not compare.
+// judged returns the predictor of the engine without plans and searches, which a gate does not compare.
 func judged(m *suggest.Model) Predictor {
 	p := engine(m, "")
 	p.Plan, p.Search = nil, nil
 	return p
 }
 
-// split holds episodes out.
+// split divides the episodes into history and held-out tests.
 func (t *Trial) split() ([]Example, error) {
-	cut := max(0, len(t.Episodes)-mostJudged) // models are judged with as much history as they have in service
+	cut := max(0, len(t.Episodes)-mostJudged) // models are judged with as much history as they have in production
 	var all []Example
 	for _, e := range t.Episodes[:cut] {
 		all = append(all, Example{Episode: e, Split: Train})
@@ -115,7 +115,7 @@ func (t *Trial) split() ([]Example, error) {
 	newest, known := t.Episodes[cut:], max(0, t.Known-cut)
 	parts := [][]episodic.Episode{newest[:known], newest[known:]}
 	least := min(known, len(newest)-known)
-	if float64(least)*judgedShare < leastJudged { // too few of one side to hold out as many of each
+	if float64(least)*judgedShare < leastJudged { // too few on one side to hold out equally many of both
 		parts, least = [][]episodic.Episode{newest}, len(newest)
 	}
 	for _, part := range parts {

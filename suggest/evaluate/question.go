@@ -13,18 +13,18 @@ import (
 	"waymark/suggest/semantic"
 )
 
-// task is an example made ready: what is asked, what is right.
+// task is an example prepared for evaluation: the material of its questions and the correct answers.
 type task struct {
 	*Example
 	seq    []string // tools in topological order
 	set    []string // distinct tools, sorted
 	links  []Link   // distinct pairs of different tools, sorted
-	before []string // the tools of another task that came first in the session
+	before []string // the tools of another task that precedes this one in the session
 }
 
 func (t *task) hasIntent() bool { return strings.TrimSpace(t.Episode.Intent) != "" }
 
-// newTask puts the steps in topological order and derives what metrics compare.
+// newTask sorts the steps topologically and derives the sets that the metrics compare.
 func newTask(x *Example) *task {
 	e := &x.Episode
 	t := &task{Example: x}
@@ -39,10 +39,10 @@ func newTask(x *Example) *task {
 	return t
 }
 
-// distinct returns the different elements of ids, sorted.
+// distinct returns the distinct elements of ids, sorted.
 func distinct(ids []string) []string { return slices.Compact(slices.Sorted(slices.Values(ids))) }
 
-// properLinks are the distinct links between different tools, sorted.
+// properLinks returns the distinct links between different tools, sorted.
 func properLinks(links []Link) []Link {
 	links = slices.DeleteFunc(slices.Clone(links), func(l Link) bool { return l.From == l.To })
 	slices.SortFunc(links, Link.compare)
@@ -56,14 +56,14 @@ const (
 	QuestionTools      = "tools"       // for an intent
 	QuestionDAG        = "dag"         // for an intent
 	QuestionSessions   = "sessions"    // given a context that begins with another task
-	QuestionNeeds      = "needs"       // the tool of a name or of a first sentence
-	QuestionForeign    = "foreign"     // requests that software rarely serves, and those of the history
+	QuestionNeeds      = "needs"       // for the name or the first sentence of a tool
+	QuestionForeign    = "foreign"     // for requests that software rarely serves, and for those of the history
 )
 
 // questions are the kinds in the order of the report.
 var questions = []string{QuestionNext, QuestionNextIntent, QuestionSessions, QuestionTools, QuestionDAG, QuestionNeeds, QuestionForeign}
 
-// kinds are, by question, the metrics in the order of the report and how a test is asked.
+// kinds holds, by kind of question, the metrics in the order of the report and the function that asks about a test.
 var kinds = map[string]struct {
 	metrics []string
 	ask     func(a asking, t *task) error
@@ -87,7 +87,7 @@ type question struct {
 	answers []*answers // by predictor
 }
 
-// answers are the values of one predictor's answers, by metric and test, and what first suggestions claimed, by test.
+// answers holds the metric values of one predictor and the claims of its first suggestions, both by test.
 type answers struct {
 	name     string
 	baseline bool
@@ -95,7 +95,7 @@ type answers struct {
 	claims   [][]Prediction
 }
 
-// asking is a predictor asked about one test. One that does not answer such questions gets no values.
+// asking is a predictor that is asked about one test. A predictor without the function for a question gets no values.
 type asking struct {
 	*Predictor
 	*answers
@@ -107,7 +107,7 @@ func (a asking) add(metric string, value float64) {
 	a.samples[metric].Count[a.test]++
 }
 
-// ask puts the tests, or only one of them, to each predictor. Each test writes its own place.
+// ask asks each predictor about the tests, or about only one of them. Each test writes to an index of its own.
 func (q *question) ask(ctx context.Context, predictors []Predictor, only *task, tick func()) error {
 	q.lock.Lock()
 	for len(q.answers) < len(predictors) {
@@ -134,8 +134,8 @@ func (q *question) ask(ctx context.Context, predictors []Predictor, only *task, 
 	})
 }
 
-// steps asks for every step of a test but the first, after some other tools and the steps before it. note receives the
-// place of the step among the suggestions, 0 where it is none of them.
+// steps asks for each step of a test but the first. The context is before, the tools of another task, and then the
+// previous steps. note receives the rank of the step among the suggestions, 0 if it is not among them.
 func (a asking) steps(t *task, before []string, intent string, note func(rank int, found []Candidate)) error {
 	if a.Next == nil || a.withIntent && intent == "" {
 		return nil
@@ -173,7 +173,8 @@ func askTools(a asking, t *task) error {
 	return err
 }
 
-// askPlan compares the sets of tools and, where the task has links, those of links. From a Node-F1 of .99 a plan is exact.
+// askPlan compares the sets of tools and, if the task has links, the sets of links. A plan with a Node-F1 of at least
+// .99 counts as exact.
 func askPlan(a asking, t *task) error {
 	if a.Plan == nil {
 		return nil
@@ -188,13 +189,13 @@ func askPlan(a asking, t *task) error {
 	return err
 }
 
-// Bounds that keep first contact shorter than the rest of an evaluation.
+// Bounds that keep the questions of first contact shorter than the rest of an evaluation.
 const (
 	mostContact = 200 // tasks asked about
 	mostTexts   = 300 // texts of tools searched for
 )
 
-// joined puts each task into a session that begins with another one, half of all tasks away.
+// joined returns each task in a session that begins with another task, the one half the list away.
 func joined(tasks []*task) []*task {
 	var tests []*task
 	for i, t := range tasks {
@@ -207,7 +208,7 @@ func joined(tasks []*task) []*task {
 	return tests
 }
 
-// askSession asks for every step of a test with its own context, and with the other task before it.
+// askSession asks for each step of a test with its own context, and again with the other task before it.
 func askSession(a asking, t *task) error {
 	note := func(metric string) func(int, []Candidate) {
 		return func(rank int, _ []Candidate) { a.add(metric, hit(rank, 1)) }
@@ -219,7 +220,8 @@ func askSession(a asking, t *task) error {
 	return err
 }
 
-// ownTexts are the names of tools as words, and their first sentences. Tools of equal text are equally right.
+// ownTexts returns requests made of the names of tools, as words, and of their first sentences. Tools with equal texts
+// are equally correct.
 func ownTexts(tools []catalog.Tool) []*task {
 	var all []*task
 	at := map[string]*task{}
@@ -240,7 +242,7 @@ func ownTexts(tools []catalog.Tool) []*task {
 	return evenly(all, mostTexts)
 }
 
-// request is a task of which nothing but the intent is known.
+// request returns a task that has only an intent.
 func request(intent string) *task {
 	x := &Example{}
 	x.Episode.ID, x.Episode.Intent = intent, intent
@@ -261,7 +263,7 @@ func askNeed(a asking, t *task) error {
 //go:embed foreign.txt
 var foreignText string
 
-// foreign are requests that software rarely serves.
+// foreign returns requests that software rarely serves.
 func foreign() (all []*task) {
 	for line := range strings.Lines(foreignText) {
 		all = append(all, request(strings.TrimSpace(line)))
@@ -269,7 +271,7 @@ func foreign() (all []*task) {
 	return all
 }
 
-// askForeign looks whether a foreign request is taken for one, and one of the history is not.
+// askForeign checks that a foreign request is recognised as foreign, and that a request of the history is not.
 func askForeign(a asking, t *task) error {
 	if a.Plan == nil || a.simple {
 		return nil
@@ -283,7 +285,7 @@ func askForeign(a asking, t *task) error {
 	return err
 }
 
-// share is 1 where something holds.
+// share returns 1 if holds is true, else 0.
 func share(holds bool) float64 {
 	if holds {
 		return 1

@@ -6,70 +6,70 @@ import (
 	"time"
 )
 
-// Kept is the last report on the history of a workspace, in the file KeptFile.
+// Kept is the last report on the history of a workspace, stored in the file KeptFile.
 type Kept struct {
 	At     time.Time `json:"at" doc:"When the report was made."`
 	Report Report    `json:"report" doc:"As waymark evaluate --json prints it."`
 }
 
-// KeptFile is the file of the last report in a data directory.
+// KeptFile returns the path of the last report of a workspace in a data directory.
 func KeptFile(data, workspace string) string {
 	return filepath.Join(data, "evaluations", workspace+".json")
 }
 
-// Report is what an evaluation found: a table. Every rate is a fraction in [0, 1].
+// Report is the result of an evaluation: a table. Every rate is a fraction in [0, 1].
 type Report struct {
 	Dataset       string                  `json:"dataset"`
 	Profile       string                  `json:"profile"`
-	TrainEpisodes int                     `json:"train_episodes"` // 0 where each test episode is held out in turn
+	TrainEpisodes int                     `json:"train_episodes"` // 0 if each test episode is held out in turn
 	TestEpisodes  int                     `json:"test_episodes"`
 	LeaveOneOut   bool                    `json:"leave_one_out"`
 	Rows          []Row                   `json:"rows"`
 	Confidence    map[string]*Calibration `json:"confidence,omitempty"` // of first suggestions, by question
-	Lost          []Row                   `json:"lost"`                 // decisive rows in which the best baseline is better by more than chance
-	TooFew        []Row                   `json:"too_few"`              // decisive rows of too few tasks to tell; see [LeastCompared]
+	Lost          []Row                   `json:"lost"`                 // decisive rows with the verdict behind
+	TooFew        []Row                   `json:"too_few"`              // decisive rows with the verdict too few
 
-	Baselines map[string]map[string]float64 `json:"baselines,omitempty"` // by name and metric, of next, tools and dag
+	Baselines map[string]map[string]float64 `json:"baselines,omitempty"` // by name and metric, for next, tools and dag
 }
 
-// Row is one metric of one kind of question, beside the others that were asked the same.
+// Row is one metric of one kind of question, with the other predictors on the same questions.
 type Row struct {
 	Question string    `json:"question"`
 	Metric   string    `json:"metric"`
-	Tasks    int       `json:"tasks"`     // held out, that have a value
-	Asked    int       `json:"questions"` // of them
+	Tasks    int       `json:"tasks"`     // held-out tasks with a value
+	Asked    int       `json:"questions"` // values of these tasks
 	Value    float64   `json:"value"`
 	CI       Interval  `json:"ci"`
 	Seed     *Compared `json:"seed,omitempty"`
-	Baseline *Compared `json:"baseline,omitempty"` // the best one, of equal ones the first
-	Verdict  Verdict   `json:"verdict,omitempty"`  // beside the best baseline
+	Baseline *Compared `json:"baseline,omitempty"` // the best one, on ties the first
+	Verdict  Verdict   `json:"verdict,omitempty"`  // against the best baseline
 }
 
-// Compared is how another predictor did. Lead is by how much the profile is better, with the interval of the paired
-// bootstrap.
+// Compared is the result of another predictor. Lead is the advantage of the profile over it, with the interval of the
+// paired bootstrap.
 type Compared struct {
 	Name  string     `json:"name"`
 	Value float64    `json:"value"`
 	Lead  Difference `json:"lead"`
 }
 
-// Verdict says whether the profile is better than the best baseline by more than chance, worse, or neither.
+// Verdict states whether the profile is better than the best baseline by more than chance, worse, or neither.
 type Verdict string
 
 const (
 	leads  Verdict = "leads"
 	even   Verdict = "even"
 	Behind Verdict = "behind"
-	tooFew Verdict = "too few" // tasks to tell: fewer than [LeastCompared]
+	tooFew Verdict = "too few" // fewer tasks than [LeastCompared]
 )
 
-// LeastCompared is from how many held-out tasks on a lead is said to be more than chance. The bootstrap draws
-// tasks again, and of a few tasks most draws are alike: among five baselines that are as good as the profile,
-// the best of them seems better by more than chance in 21 % of evaluations with 5 tasks, in 12 % with 15 and
+// LeastCompared is the least number of held-out tasks for a verdict. The bootstrap resamples tasks, and
+// resamples of few tasks are mostly alike: if five baselines are as good as the profile, the best of them
+// seems better by more than chance in 21 % of evaluations with 5 tasks, in 12 % with 15 and
 // in 11 % with 30.
 const LeastCompared = leastJudged
 
-// decisive are the metrics in which an evaluation can be lost.
+// decisive lists, by question, the metrics in which an evaluation can be lost.
 var decisive = map[string][]string{
 	QuestionNext: {"mrr"}, QuestionTools: {"ndcg@10"}, QuestionDAG: {"node_f1", "link_f1"},
 }

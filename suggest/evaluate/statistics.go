@@ -8,7 +8,7 @@ import (
 	"waymark/internal/numeric"
 )
 
-// reciprocal is 1/rank, and 0 where the rank is 0: not found.
+// reciprocal returns 1/rank, or 0 for rank 0: not found.
 func reciprocal(rank int) float64 {
 	if rank == 0 {
 		return 0
@@ -16,19 +16,19 @@ func reciprocal(rank int) float64 {
 	return 1 / float64(rank)
 }
 
-// hit is Hit@k: 1 where the target is among the first k.
+// hit returns Hit@k: 1 if the target is among the first k, else 0.
 func hit(rank, k int) float64 { return share(rank >= 1 && rank <= k) }
 
-// recall is the share of gold among the first k ranked.
+// recall returns the share of gold that is among the first k ranked.
 //
 //	Recall@k = |ranked[:k] ∩ gold| / |gold|
 //
-// ranked and gold hold distinct ids; without gold it is 0. The same holds for the metrics below.
+// ranked and gold hold distinct ids; without gold it is 0. The same holds for the two metrics below.
 func recall(ranked, gold []string, k int) float64 {
 	return ratio(float64(common(ranked[:min(k, len(ranked))], gold)), float64(len(gold)))
 }
 
-// NDCG is the normalised discounted cumulative gain with binary gains, the ideal cut at k as well
+// NDCG returns the normalised discounted cumulative gain with binary gains, with the ideal also cut at k
 // (Järvelin and Kekäläinen, ACM TOIS 20, 2002):
 //
 //	NDCG@k = Σ_{i<k, ranked[i] ∈ gold} 1/log2(i+2)  /  Σ_{i < min(k,|gold|)} 1/log2(i+2)
@@ -46,7 +46,7 @@ func NDCG(ranked, gold []string, k int) float64 {
 	return ratio(gain, ideal)
 }
 
-// averagePrecision is cut at k:
+// averagePrecision returns the average precision, cut at k:
 //
 //	AP@k = Σ_{i<k, ranked[i] ∈ gold} (hits up to i)/(i+1)  /  min(k, |gold|)
 //
@@ -62,12 +62,12 @@ func averagePrecision(ranked, gold []string, k int) float64 {
 	return ratio(sum, float64(min(k, len(gold))))
 }
 
-// F1 is the harmonic mean of precision and recall of two lists. What they share is counted once, but
-// each is as long as it is: a prediction that repeats itself loses precision.
+// F1 returns the harmonic mean of precision and recall of two lists. Common elements are counted once, but
+// the lengths of the lists include repeats: a prediction that repeats an element loses precision.
 //
 //	F1 = 2·P·R/(P+R),  P = |set(predicted) ∩ set(gold)| / len(predicted),  R = … / len(gold)
 //
-// Of lists of distinct elements it is the F1 of sets. It is 0 where either is empty.
+// For lists of distinct elements it is the F1 of sets. It is 0 if either list is empty.
 func F1[T comparable](predicted, gold []T) float64 {
 	both := common(predicted, gold)
 	if both == 0 {
@@ -94,16 +94,16 @@ func ratio(sum, count float64) float64 {
 	return sum / count
 }
 
-// Sample is one measure of every task: the sum of its values and how many there are. Tasks, not positions, are what is
-// drawn again: the positions of one task are alike.
+// Sample holds one metric for every task: the sum and the number of its values. The bootstrap resamples tasks, not
+// positions, because the positions of one task are alike.
 type Sample struct{ Sum, Count []float64 }
 
 func newSample(tasks int) Sample { return Sample{make([]float64, tasks), make([]float64, tasks)} }
 
-// Mean is Σ sums / Σ counts, the micro average; 0 without any value.
+// Mean returns Σ sums / Σ counts, the micro average; 0 if there is no value.
 func (s Sample) Mean() float64 { return ratio(numeric.Sum(s.Sum), numeric.Sum(s.Count)) }
 
-// tasks is how many have a value.
+// tasks returns the number of tasks with a value.
 func (s Sample) tasks() (n int) {
 	for _, c := range s.Count {
 		n += int(min(1, c))
@@ -111,10 +111,10 @@ func (s Sample) tasks() (n int) {
 	return n
 }
 
-// values is how many there are.
+// values returns the number of values.
 func (s Sample) values() int { return int(numeric.Sum(s.Count)) }
 
-// Interval is where the middle 95 % lie, from lowest to highest.
+// Interval holds the lower and the upper end of the middle 95 %, unless stated otherwise.
 type Interval [2]float64
 
 // Difference of two means over the same tasks.
@@ -123,11 +123,12 @@ type Difference struct {
 	Interval Interval `json:"interval"`
 }
 
-// replicates is how often tasks are drawn again. The ends of a 95 % interval then rest on 50 replicates.
+// replicates is the number of bootstrap resamples. The tails outside a 95 % interval then hold 50 of them.
 const replicates = 1000
 
-// bootstrap gives the 95 % percentile interval of the mean of the first sample, and the differences to it of the means of
-// all others, on the same draws of tasks. An interval without 0 is a difference. A draw without any value is left out.
+// bootstrap returns the 95 % percentile interval of the mean of the first sample, and for each other sample the mean of
+// the first minus its own, computed on the same resamples of tasks. If an interval excludes 0, the means differ. A
+// resample without any value is left out.
 func bootstrap(seed uint64, of Sample, others ...Sample) (Interval, []Difference) {
 	all := append([]Sample{of}, others...)
 	draws := make([][]float64, len(all))
@@ -162,7 +163,8 @@ func bootstrap(seed uint64, of Sample, others ...Sample) (Interval, []Difference
 	return quantiles(draws[0], 0.025, 0.975), leads
 }
 
-// quantiles are those of the sorted values: the smallest that at least that share lies at or below.
+// quantiles sorts x and returns two quantiles: each is the smallest value with at least that share of values at or
+// below it.
 func quantiles(x []float64, lo, hi float64) Interval {
 	if len(x) == 0 {
 		return Interval{}

@@ -11,7 +11,7 @@ import (
 	"waymark/suggest/semantic"
 )
 
-// Schemas is a tool and the properties that its schemas name, which are parsed on first use.
+// Schemas is a tool with the properties of its schemas, which are parsed on first use.
 type Schemas struct {
 	catalog.Tool
 	once    sync.Once
@@ -35,7 +35,7 @@ func (e *Schemas) Outputs() []catalog.Property {
 	return e.out
 }
 
-// Results lists the properties of the output schema, and those of the items of lists in it.
+// Results lists the properties of the output schema and those of the items of its lists.
 func (e *Schemas) Results() []catalog.Property {
 	e.once.Do(e.read)
 	return e.results
@@ -45,10 +45,10 @@ func (e *Schemas) read() {
 	e.in, e.out, e.results = catalog.Properties(e.InputSchema), catalog.Properties(e.OutputSchema), catalog.Results(e.OutputSchema)
 }
 
-// Catalog is the catalog at one moment, immutable.
+// Catalog is an immutable view of the catalog at one moment.
 type Catalog struct {
-	Tools             []catalog.Tool // by id
-	Own               []catalog.Tool // of Tools, those that were put into the catalog; the others are hosts'
+	Tools             []catalog.Tool // sorted by id
+	Own               []catalog.Tool // the Tools that were added to the catalog; the others are tools of hosts
 	Schemas           []*Schemas     // parallel to Tools
 	Capabilities      []catalog.Capability
 	capabilitySchemas []*Schemas     // parallel to Capabilities
@@ -57,7 +57,7 @@ type Catalog struct {
 	Resolver          *catalog.Resolver
 }
 
-// hostTools are the tools of [catalog.HostTools] by id.
+// hostTools maps ids to the tools of [catalog.HostTools].
 var hostTools = sync.OnceValue(func() map[string]*Schemas {
 	all := map[string]*Schemas{}
 	for _, t := range catalog.HostTools() {
@@ -66,13 +66,14 @@ var hostTools = sync.OnceValue(func() map[string]*Schemas {
 	return all
 })
 
-// Host reports whether an id is that of a built-in tool of a host, which the catalog does not describe otherwise.
+// Host reports whether an id is that of a built-in tool of a host and the catalog has no other entry for it.
 func (v *Catalog) Host(id string) bool {
 	host, own := hostTools()[id], v.SchemasOf(id)
 	return host != nil && (own == nil || own == host)
 }
 
-// described adds to the tools of the catalog those of hosts that were met and that it neither has nor removed.
+// described returns the tools of the catalog and the host tools that were seen, except for host tools whose id has an
+// own entry or was removed.
 func (s *State) described() map[string]*Schemas {
 	all := maps.Clone(s.tools)
 	for id, t := range hostTools() {
@@ -86,8 +87,8 @@ func (s *State) described() map[string]*Schemas {
 	return all
 }
 
-// catalog sorts the entries by id, so that the order in which they were added does not matter. It is kept
-// until the next change of the catalog, or until a tool of a host is met.
+// catalog returns the current view. Entries are sorted by id, so that the order of insertion does not matter. The view
+// is cached until the catalog or the aliases change or a new host tool is seen.
 func (s *State) catalog() *Catalog {
 	if s.view != nil {
 		return s.view
@@ -120,8 +121,8 @@ func (s *State) catalog() *Catalog {
 	return v
 }
 
-// Alias replaces the aliases. What was counted under an alias counts for the tool it stands for from the next
-// [State.Freeze] on; without the alias it counts for itself again.
+// Alias replaces the aliases. From the next [State.Freeze] on, counts under an alias are added to those of the tool
+// that the alias stands for. If the alias is removed, they count under its own id again.
 func (s *State) Alias(a catalog.Aliases) {
 	s.aliases, s.view = a, nil
 	for _, id := range slices.Sorted(maps.Keys(s.caps)) {
@@ -129,7 +130,7 @@ func (s *State) Alias(a catalog.Aliases) {
 	}
 }
 
-// numberTools gives each tool of a capability a node, under its names in the catalog and of now.
+// numberTools assigns a node to each tool of a capability, under its stored id and under its id after aliasing.
 func (s *State) numberTools(c catalog.Capability) {
 	for _, t := range c.Tools {
 		s.node(t)
@@ -137,10 +138,10 @@ func (s *State) numberTools(c catalog.Capability) {
 	}
 }
 
-// Aliases are those in force.
+// Aliases returns the current aliases.
 func (s *State) Aliases() catalog.Aliases { return s.aliases }
 
-// renamed is a capability with the tools that its aliases stand for.
+// renamed returns a capability in which aliases are replaced by the tools that they stand for.
 func (s *State) renamed(c catalog.Capability) catalog.Capability {
 	if s.aliases.None() {
 		return c
@@ -176,10 +177,10 @@ func (v *Catalog) Has(id string) bool {
 	return tool || capability
 }
 
-// canonical is the id that counts for an id: one that the catalog does not name and that can only
-// mean one tool shares that tool's history, as soon as both have been seen.
+// canonical returns the id under which an id is counted. An id that the catalog does not have and that can
+// only mean one tool shares the history of that tool as soon as both have been seen.
 func (v *Catalog) canonical(id string) string {
-	for range 2 { // what mcp__server__name stands for may itself be a spelling
+	for range 2 { // the id that mcp__server__name stands for may itself be a spelling
 		if v.Has(id) {
 			break
 		}
@@ -192,18 +193,18 @@ func (v *Catalog) canonical(id string) string {
 	return id
 }
 
-// Roles relate nodes to the catalog, immutable. A node that came later is a tool that no capability uses.
+// Roles relate nodes to the catalog and are immutable. A node that was added later is a tool that no capability uses.
 type Roles struct {
 	removed      []bool
 	kind         []catalog.Kind
 	capTools     [][]int32 // by node: the tools of a capability
 	toolCaps     [][]int32 // by node: the capabilities that use a tool
-	Tools        []int32   // by position in the catalog
+	Tools        []int32   // nodes, by position in the catalog
 	Capabilities []int32
-	Known        int // nodes that the catalog names
+	Known        int // number of nodes in the catalog without host tools
 
-	named   func() map[string][]int32 // by folded name, in order of id; made when first asked for
-	demoted func() map[int32]bool     // nodes whose texts count for less; found when first asked for
+	named   func() map[string][]int32 // nodes by folded name, in order of id; computed on first use
+	demoted func() map[int32]bool     // nodes whose texts have less weight; computed on first use
 }
 
 // Requires lists the nodes of the tools that a tool requires and that can be suggested, in ascending order.
@@ -224,10 +225,10 @@ func (c *Counts) Requires(n int32) []int32 {
 	return slices.Compact(needs)
 }
 
-// Named lists the nodes that may have a name, however it is capitalised, in order of id.
+// Named returns the nodes whose name has the same words, regardless of capitals and separators, in order of id.
 func (r *Roles) Named(name string) []int32 { return r.named()[folded(name)] }
 
-// names lists the nodes by folded name.
+// names returns the nodes by folded name.
 func (r *Roles) names(view *Catalog) map[string][]int32 {
 	type entry struct {
 		id, name string
@@ -295,7 +296,7 @@ func (s *State) roles() *Roles {
 	return r
 }
 
-// Of returns x[i], or none beyond the end of x: for a node newer than x.
+// Of returns x[i], or none if i is beyond the end of x, as for a node that is newer than x.
 func Of[T any](x []T, i int32, none T) T {
 	if int(i) < len(x) {
 		return x[i]
@@ -340,7 +341,7 @@ func (v *Catalog) Document(id string) semantic.Document {
 	return semantic.Document{Name: id}
 }
 
-// ChangedSince lists the ids whose text differs from that in an earlier view, in order: tools, then capabilities.
+// ChangedSince returns the ids that are new or whose text differs from an earlier view: tools first, then capabilities.
 func (v *Catalog) ChangedSince(before *Catalog) []string {
 	if v == before {
 		return nil

@@ -10,12 +10,12 @@ import (
 	"waymark/graph"
 )
 
-// Counts is a state frozen at one moment: immutable, with the spellings of one tool joined. It shares
-// with the counts before it what did not change.
+// Counts is an immutable snapshot of a state, in which the spellings of one tool are merged. It shares
+// unchanged data with earlier snapshots.
 type Counts struct {
 	IDs       []string // by node
 	index     *sync.Map
-	Canonical []int32 // by id, the node that counts for it
+	Canonical []int32 // by node, the node under which it is counted
 	Catalog   *Catalog
 	Roles     *Roles
 	Graph     *graph.View // weight n(a→b) / (n(a) + κ)
@@ -24,7 +24,7 @@ type Counts struct {
 	Wires     episodic.View[[]Wire] // by node, the wires into it
 	Past      Episodes
 	Sources   []string              // names, in order of first appearance
-	BySource  episodic.View[uint64] // by source, its episodes
+	BySource  episodic.View[uint64] // number of episodes, by source
 	Totals    Totals
 	Buffers   *sync.Pool // working memory of queries, shared by all counts of one state
 
@@ -35,26 +35,26 @@ type Counts struct {
 // kappa smooths edge weights, w(a→b) = n(a,b) / (n(a) + κ): one observation gives ½, not certainty.
 const kappa = 1
 
-// shown is what a state has to show and what of it is out of date.
+// shown holds the data derived for the last Freeze and tracks which parts are out of date.
 type shown struct {
-	canon   []int32           // of the ids seen at the last Freeze
-	spelled map[int32][]int32 // by node, the others that it counts for, rising
-	awaited map[string]bool   // ids that others will count as once they have been seen
-	view    *Catalog          // that canon and roles come from
+	canon   []int32           // canonical nodes of the ids seen at the last Freeze
+	spelled map[int32][]int32 // by canonical node, its other spellings, ascending
+	awaited map[string]bool   // canonical ids that have not been seen yet
+	view    *Catalog          // the catalog from which canon and roles were computed
 	roles   *Roles
 	rows    *graph.Rows
-	limits  []uint8 // by source, as rows count them
+	limits  []uint8 // by source, as applied in rows
 	uses    episodic.List[Usage]
 	wires   episodic.List[[]Wire]
 
-	touched map[int32]bool // nodes with transitions or uses counted since
+	touched map[int32]bool // nodes with transitions or uses counted since the last Freeze
 	row     []transition
 	edges   []graph.Edge
 	scratch *sync.Pool // of *scratch, for the queries of all models
 }
 
-// Freeze returns the counts as they are now. It costs the edges of the nodes that led on to others
-// since the last time, and one pass over everything only when the catalog changed or two spellings
+// Freeze returns a snapshot of the counts. It costs the edges of the nodes that were used since the last
+// Freeze. It passes over all nodes only if the catalog or the limits by source changed, or if two spellings
 // turned out to be one tool.
 func (s *State) Freeze() *Counts {
 	h := &s.shown
@@ -62,7 +62,7 @@ func (s *State) Freeze() *Counts {
 	all := s.join(view)
 	s.showLimits()
 	s.show(all)
-	if all || h.view != view { // a capability may name a tool by a spelling of another
+	if all || h.view != view { // a capability may name a tool by another spelling
 		h.view, h.roles = view, s.roles()
 	}
 	c := &Counts{
@@ -74,7 +74,7 @@ func (s *State) Freeze() *Counts {
 	return c
 }
 
-// showLimits has all rows built anew where more or fewer observations of a source count than before.
+// showLimits discards all rows if the limit of a source changed, so that they are rebuilt.
 func (s *State) showLimits() {
 	h, limits := &s.shown, s.limits()
 	if n := len(h.limits); limits != nil && (h.limits == nil || !slices.Equal(limits[:n], h.limits)) {
@@ -83,11 +83,11 @@ func (s *State) showLimits() {
 	h.limits = limits
 }
 
-// join decides which node counts for which, and reports whether that has changed for any that was
-// there before or is not alone.
+// join computes the canonical node of each node. It reports whether that changed for a known node, or whether
+// a new node is another spelling.
 func (s *State) join(view *Catalog) (changed bool) {
 	h := &s.shown
-	met := len(h.canon) // nodes decided before
+	met := len(h.canon) // nodes with a canonical node
 	canon := h.canon
 	if h.view != view || slices.ContainsFunc(s.ids[met:], func(id string) bool { return h.awaited[id] }) {
 		canon, h.awaited = make([]int32, 0, len(s.ids)), map[string]bool{}
@@ -121,8 +121,8 @@ func (s *State) join(view *Catalog) (changed bool) {
 	return changed
 }
 
-// show brings uses, wires and the rows of the graph up to date: of the nodes touched since, or of all. Much at once is
-// cheaper anew; the result is the same.
+// show updates uses, wires and the rows of the graph, for the touched nodes or for all nodes. If many nodes are
+// touched, a full rebuild is cheaper; the result is the same.
 func (s *State) show(all bool) {
 	h := &s.shown
 	defer clear(h.touched)
@@ -149,7 +149,7 @@ func (s *State) show(all bool) {
 	}
 }
 
-// showCalls brings the uses of a node and the wires into it up to date.
+// showCalls updates the uses of a node and the wires into it.
 func (s *State) showCalls(node int32) {
 	h := &s.shown
 	h.uses.Set(node, s.joinedUse(node))
@@ -159,7 +159,7 @@ func (s *State) showCalls(node int32) {
 	}
 }
 
-// joinedUse adds the uses of other spellings, in order of first appearance.
+// joinedUse returns the uses of a node plus those of its other spellings, in order of first appearance.
 func (s *State) joinedUse(i int32) Usage {
 	u := s.uses[i]
 	for _, other := range s.shown.spelled[i] {
@@ -174,7 +174,7 @@ func (s *State) joinedUse(i int32) Usage {
 	return u
 }
 
-// must is for edges between nodes that are there, with weights below 1: no graph refuses them.
+// must panics on an error that cannot occur, such as for edges between existing nodes with weights below 1.
 func must(err error) {
 	if err != nil {
 		panic("suggest: " + err.Error())
@@ -196,13 +196,13 @@ func (s *State) appendRow(edges []graph.Edge, i int32) []graph.Edge {
 		if t = t.counted(limits); t.Count == 0 {
 			continue
 		}
-		w := float64(t.Halves) / float64(n+2*kappa) // halves over halves
+		w := float64(t.Halves) / float64(n+2*kappa) // numerator and denominator are in halves
 		edges = append(edges, graph.Edge{From: i, To: t.To, Weight: w, Count: t.Count})
 	}
 	return edges
 }
 
-// joinedRow adds up the rows of all spellings of node i, and in them those of its targets.
+// joinedRow merges the rows of all spellings of node i, and in them the targets that are spellings of one node.
 func (s *State) joinedRow(i int32) []transition {
 	h := &s.shown
 	all := append(h.row[:0], s.out[i]...)
@@ -212,7 +212,7 @@ func (s *State) joinedRow(i int32) []transition {
 	for j := range all {
 		all[j].To = h.canon[all[j].To]
 	}
-	slices.SortFunc(all, func(a, b transition) int { return cmp.Compare(a.To, b.To) }) // sums of whole numbers: any order
+	slices.SortFunc(all, func(a, b transition) int { return cmp.Compare(a.To, b.To) }) // integer sums: any order
 	row := all[:0]
 	for _, t := range all {
 		if last := len(row) - 1; last >= 0 && row[last].To == t.To {
@@ -238,7 +238,7 @@ func (c *Counts) Live(i int32) bool { return c.Canonical[i] == i && !c.Removed(i
 // Removed reports whether a node was removed from the catalog.
 func (c *Counts) Removed(i int32) bool { return Of(c.Roles.removed, i, false) }
 
-// Kind is tool unless the catalog has a capability of that id.
+// Kind returns capability if the catalog has a capability with that id, else tool.
 func (c *Counts) Kind(i int32) catalog.Kind { return Of(c.Roles.kind, i, catalog.KindTool) }
 
 // CapabilityTools lists the tools of a capability in ascending order.
@@ -247,7 +247,7 @@ func (c *Counts) CapabilityTools(i int32) []int32 { return Of(c.Roles.capTools, 
 // ToolCapabilities lists the capabilities that use a tool in ascending order.
 func (c *Counts) ToolCapabilities(i int32) []int32 { return Of(c.Roles.toolCaps, i, nil) }
 
-// Start is the node that begins most episodes, of equal ones the first; -1 without any.
+// Start returns the node that begins the most episodes, the first one on ties; -1 if there is none.
 func (c *Counts) Start() int32 {
 	start, most := int32(-1), uint64(0)
 	for i := range int32(len(c.IDs)) {
@@ -258,7 +258,7 @@ func (c *Counts) Start() int32 {
 	return start
 }
 
-// Suggestable is the number of nodes that can be suggested.
+// Suggestable returns the number of nodes that can be suggested.
 func (c *Counts) Suggestable() (n int) {
 	for i := range int32(len(c.IDs)) {
 		if c.Live(i) {

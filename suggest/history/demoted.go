@@ -2,11 +2,11 @@ package history
 
 import "waymark/catalog"
 
-// demotion is the share that a match with the text of a demoted tool counts for: its text is a list of keywords, or one
-// of many copies by one server. Such a text says less about what the tool does than it seems to.
+// demotion is the weight of a match with the text of a demoted tool, which is a list of keywords or one of many copies
+// on one server. Such a text describes the tool less well than it seems to.
 const demotion = 0.5
 
-// TextWeight is the share that a match with the text of a node counts for.
+// TextWeight returns the weight of a match with the text of a node.
 func (c *Counts) TextWeight(n int32) float64 {
 	if c.Roles.demoted()[n] {
 		return demotion
@@ -14,7 +14,7 @@ func (c *Counts) TextWeight(n int32) float64 {
 	return 1
 }
 
-// demotedIn reads all descriptions of a catalog.
+// demotedIn returns the nodes of the demoted tools of a catalog.
 func (r *Roles) demotedIn(view *Catalog) map[int32]bool {
 	nodes := map[int32]bool{}
 	for i, e := range view.Schemas {
@@ -28,7 +28,7 @@ func (r *Roles) demotedIn(view *Catalog) map[int32]bool {
 	return nodes
 }
 
-// look reads the description once; an entry lives as long as its tool is not changed.
+// look analyses the description once: an entry is replaced when its tool changes.
 func (e *Schemas) look() {
 	e.looked.Do(func() { e.stuffed, e.shape = catalog.Stuffed(e.Description), catalog.Shape(e.Description) })
 }

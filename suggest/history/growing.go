@@ -8,26 +8,26 @@ import (
 	"waymark/episodic"
 )
 
-// maxGrowing is how many episodes that may still grow are kept whole, the most recently grown ones. [State.Open] brings
-// back another one.
+// maxGrowing is the number of episodes that are kept whole because they may still grow, the most recently grown ones.
+// [State.Open] restores others.
 const maxGrowing = 1024
 
-// grown is an episode that may still grow, and what is counted of it.
+// grown is an episode that may still grow, with the data needed to count its next step.
 type grown struct {
 	episodic.Grown
-	past   int32    // its place among the past episodes, -1 while it has no step
+	past   int32    // its index among the past episodes, -1 while it has no step
 	values []Values // of the steps
 }
 
-// newGrowing is an empty set of episodes by id.
+// newGrowing returns an empty cache of episodes by id.
 func newGrowing() *lru.Cache[string, *grown] {
 	c, err := lru.New[string, *grown](maxGrowing)
 	must(err)
 	return c
 }
 
-// Grown is an episode that may still grow, as far as it is done; nil if there is none of that id. It is
-// not to be changed.
+// Grown returns the current content of an episode that may still grow; nil if none with that id is kept. The
+// caller must not change it.
 func (s *State) Grown(id string) *episodic.Grown {
 	if g, ok := s.growing.Peek(id); ok {
 		return &g.Grown
@@ -35,7 +35,7 @@ func (s *State) Grown(id string) *episodic.Grown {
 	return nil
 }
 
-// GrownIn is the episode of a session that grew last, nil if there is none.
+// GrownIn returns the most recently grown episode of a session; nil if there is none.
 func (s *State) GrownIn(source, session string) (last *episodic.Grown) {
 	for _, g := range s.growing.Values() { // the most recently grown last
 		if g.Source == source && g.Session == session {
@@ -45,9 +45,9 @@ func (s *State) GrownIn(source, session string) (last *episodic.Grown) {
 	return last
 }
 
-// Open folds that steps of an episode follow by [State.Perform]. Where it has steps, this state has kept only what it
-// counted of them: it was recorded whole, or other episodes grew since. The content is that of the episode as it was
-// counted, so nothing is counted here. An episode that is kept, or was never counted, is left alone.
+// Open prepares an episode for further steps by [State.Perform]. If g has steps, they are counted, but the state no
+// longer keeps them: the episode was recorded whole, or was evicted when others grew. g holds the content as it was
+// counted, so Open counts nothing. It ignores an episode that is kept, and one with steps that was never counted.
 func (s *State) Open(g *episodic.Grown) {
 	if s.growing.Contains(g.ID) {
 		return
@@ -64,15 +64,15 @@ func (s *State) Open(g *episodic.Grown) {
 	s.growing.Add(o.ID, o)
 }
 
-// stripped takes out of a step what is not needed to count later ones, and returns its digests.
+// stripped clears the fields of a step that are not needed to count later steps, and returns its digests.
 func stripped(step *episodic.Step) Values {
 	v := ValuesOf(step.Inputs, step.Outputs)
 	step.Error, step.Shape, step.Inputs, step.Outputs = "", "", nil, nil // the log has them
 	return v
 }
 
-// pastIndex finds an episode among the past ones, the newest of equal ones; -1 if it is not there. Past
-// episodes have no ids: two that are equal in all that is kept of them may stand for each other.
+// pastIndex returns the index of an episode among the past episodes, the newest one of equal ones; -1 if there is none.
+// Past episodes have no ids: those with equal time, source, intent, outcome and nodes are interchangeable.
 func (s *State) pastIndex(e *episodic.Episode) int32 {
 	source, ok := s.sources.source[s.sources.treatments.Name(e.Source, e.Label)]
 	if !ok || slices.ContainsFunc(e.Steps, func(step episodic.Step) bool { return !s.Knows(step.Tool) }) {
@@ -89,12 +89,12 @@ func (s *State) pastIndex(e *episodic.Episode) int32 {
 	return -1
 }
 
-// Perform folds what was performed in an episode that grows. When its last step is folded, what is counted
-// is what [State.Record] counts of the whole episode: a step adds the pairs it is in, and moves only the
-// end. A step that is there already adds nothing.
+// Perform folds a performed step or an outcome of a growing episode. After the last step, the counts are equal
+// to those of [State.Record] for the whole episode: a step adds the pairs that contain it, and moves only the
+// end. A step that is already present adds nothing.
 func (s *State) Perform(p *episodic.Performed) {
 	unknown := episodic.Episode{ID: p.Episode, Source: p.Source, Time: p.Time}
-	s.Open(&episodic.Grown{Episode: unknown}) // no more is known of it, unless it is kept
+	s.Open(&episodic.Grown{Episode: unknown}) // no effect if the episode is kept
 	g, _ := s.growing.Get(p.Episode)
 	if p.Outcome.Known() {
 		if g.past >= 0 {
@@ -120,7 +120,7 @@ func (s *State) Perform(p *episodic.Performed) {
 	s.past.Set(g.past, past)
 }
 
-// perform counts a step that is new.
+// perform counts a new step. It reports whether the source reports one of its transitions too often.
 func (s *State) perform(g *grown, p *episodic.Performed, source int32) (limited bool) {
 	r := recording{&g.Episode, source, s.nodesOf(&g.Episode), map[pair]bool{}}
 	for _, t := range g.Transitions() {
@@ -133,7 +133,7 @@ func (s *State) perform(g *grown, p *episodic.Performed, source int32) (limited 
 	r.nodes = slices.Insert(r.nodes, x, s.node(p.Step.Tool))
 	before := g.Before()
 	limited = s.observe(&r, x, before[x])
-	for y := range g.Steps { // those that come right after it in order; what depends on it by name is told later
+	for y := range g.Steps { // steps that directly follow x by order; a step that depends on x by name is performed later
 		if g.Steps[y].DependsOn != nil || !slices.Contains(before[y], x) {
 			continue
 		}
@@ -147,7 +147,7 @@ func (s *State) perform(g *grown, p *episodic.Performed, source int32) (limited 
 	return limited
 }
 
-// end counts the last step of an episode as its end, or with sign -1 takes that back.
+// end counts the last step of an episode as its end; with sign -1 it reverts that.
 func (s *State) end(g *grown, sign int64) {
 	if n := len(g.Steps); n > 0 {
 		last := s.node(g.Steps[n-1].Tool)

@@ -18,8 +18,8 @@ import (
 	"waymark/internal/codec"
 )
 
-// An Image is a state at one moment, to be written. It shares with the state what the state copies
-// before it changes it.
+// An Image is a snapshot of a state for writing. The state copies the data that it shares with an image
+// before it changes the data.
 type Image struct {
 	counted
 	view    *Catalog
@@ -37,13 +37,13 @@ type counted struct {
 	Evidence []evidence
 	Totals   Totals
 	Memory   *episodic.Image
-	Wires    []byte // a [Wiring], which changes in place
-	Growing  []int32
+	Wires    []byte     // an encoded [Wiring], because the state changes it in place
+	Growing  []int32    // of the episodes that may still grow, the index among the past episodes
 	Values   [][]Values // of the episodes that may still grow
 }
 
-// gob numbers types in the order in which a process first encodes them. These come first, so that equal states have equal
-// bytes in every process.
+// gob numbers types in the order in which a process first encodes them. init encodes these types first, so that equal
+// states have equal bytes in every process.
 func init() {
 	enc := gob.NewEncoder(io.Discard)
 	for _, v := range []any{&Wiring{}, &counted{Memory: &episodic.Image{}}, &Episode{}} {
@@ -51,7 +51,7 @@ func init() {
 	}
 }
 
-// Image returns the state as it is now, at the cost of one pass over the nodes.
+// Image returns a snapshot of the state. It costs one pass over the nodes.
 func (s *State) Image() *Image {
 	clear(s.own)
 	var wires bytes.Buffer
@@ -78,7 +78,7 @@ func (s *State) Image() *Image {
 func (i *Image) Write(w *codec.Writer) error {
 	for _, list := range []any{i.view.Own, i.view.Capabilities, i.growing} {
 		var b bytes.Buffer
-		enc := json.NewEncoder(&b) // as in events: schemas stay as they came
+		enc := json.NewEncoder(&b) // as in events, so that schemas are not altered
 		enc.SetEscapeHTML(false)
 		if err := enc.Encode(list); err != nil {
 			return err
@@ -97,10 +97,10 @@ func (i *Image) Write(w *codec.Writer) error {
 	return nil
 }
 
-// lenient reads schemas as they were written, also with names that repeat.
+// lenient accepts schemas as they were written, also with duplicate names and invalid UTF-8.
 var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// ReadState reads what [Image.Write] wrote. What is damaged fails r.
+// ReadState reads the output of [Image.Write]. If it is damaged, r fails and the state is empty.
 func ReadState(r *codec.Reader) *State {
 	s := NewState()
 	if err := s.read(r); err != nil {
@@ -110,7 +110,7 @@ func ReadState(r *codec.Reader) *State {
 	return s
 }
 
-// read fills a state, which is empty.
+// read fills an empty state.
 func (s *State) read(r *codec.Reader) (err error) {
 	i := &Image{}
 	var tools []catalog.Tool
@@ -173,7 +173,7 @@ func (s *State) read(r *codec.Reader) (err error) {
 	return errors.New("argument wiring of tools that there are not")
 }
 
-// check says what would later be an index and is none.
+// check returns an error if an index or a length of the image is out of range.
 func (i *Image) check(nodes, sources int) error {
 	out := func(n int32) bool { return n < 0 || int(n) >= nodes }
 	grow := len(i.growing)
@@ -197,7 +197,7 @@ func (i *Image) check(nodes, sources int) error {
 	return nil
 }
 
-// possible reports whether an episode has nodes, sources and links that there are.
+// possible reports whether the nodes, source, links and outcomes of an episode are within range.
 func (p *Episode) possible(nodes, sources int) bool {
 	n, out := len(p.Nodes), func(n int32) bool { return n < 0 || int(n) >= nodes }
 	wrong := slices.ContainsFunc(p.Nodes, out) || p.Source < 0 || int(p.Source) >= sources ||

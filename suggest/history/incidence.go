@@ -11,23 +11,23 @@ import (
 	"waymark/internal/numeric"
 )
 
-// Without stored capabilities the sets of tools that recur in the history are the hyperedges that are
-// clustered: each set of two tools or more that at least twice was all that an episode called. An episode that
-// failed does not count.
+// Without stored capabilities, the sets of tools that recur in the history are the hyperedges for clustering:
+// each set of at least two tools that is exactly the set of tools called by at least two episodes. Failed and
+// limited episodes do not count.
 const (
-	recurs      = 2    // episodes with the same set
-	mostRecur   = 1024 // sets, the most frequent ones
-	leastOfASet = 2    // tools
+	recurs      = 2    // least number of episodes with the same set
+	mostRecur   = 1024 // most sets, the most frequent ones
+	leastOfASet = 2    // least number of tools
 )
 
-// recurring is a set of tools, by node, with the episodes that called these and no others.
+// recurring is a set of tools, by node, with the number of episodes that called exactly these.
 type recurring struct {
 	tools    []int32
 	episodes int
 }
 
-// RecurringSets is the matrix of tools, by node, and recurring sets, the most frequent first. The weight of a set is
-// ln(1 + n) for n episodes, so that a routine counts for more than a coincidence without drowning the rest.
+// RecurringSets returns the matrix of tools, by node, and recurring sets, the most frequent first. The weight of a set
+// is ln(1 + n) for n episodes, so that a routine counts more than a coincidence but does not dominate.
 func (c *Counts) RecurringSets() (*graph.Incidence, error) {
 	sets := map[string]*recurring{}
 	for i := range c.Past.N {
@@ -59,7 +59,7 @@ func (c *Counts) RecurringSets() (*graph.Incidence, error) {
 	return graph.NewIncidence(len(c.IDs), len(frequent), entries)
 }
 
-// Incidence is the matrix of tools, by node, and capabilities, by position in the catalog.
+// Incidence returns the matrix of tools, by node, and capabilities, by position in the catalog.
 func (c *Counts) Incidence() (*graph.Incidence, error) {
 	var entries []graph.Entry
 	for j := range c.Catalog.Capabilities {
@@ -76,8 +76,8 @@ func (c *Counts) Incidence() (*graph.Incidence, error) {
 	return inc, nil
 }
 
-// Tasks is the weight of a tool in a capability: the number of its tasks that use the tool, in whatever spelling of
-// its id, at least 1.
+// Tasks returns the weight of a tool in a capability: the number of the capability's tasks that use the tool under any
+// spelling of its id, at least 1.
 func (c *Counts) Tasks(cp *catalog.Capability, tool int32) float64 {
 	n := 0.0
 	for _, task := range cp.Tasks {

@@ -9,16 +9,16 @@ import (
 	"waymark/internal/numeric"
 )
 
-// A rebuild is refused where one new key explains most of what is new. Such a key, of which the history held fewer than
-// [newSourceKnown] episodes when a rebuild was last judged, must have recorded more than half of the episodes since and,
-// by the lower end of the 95 % Wilson interval, more than [muchOfAll] of all. A history of fewer than [severalSources]
-// sources at that time cannot say which share is usual and refuses none.
+// A rebuild is refused if one new key recorded most of the new episodes. A key is new if the history held fewer than
+// [newSourceKnown] of its episodes when a rebuild was last judged. Such a key must have recorded more than half of the
+// episodes since then and, by the lower end of the 95 % Wilson interval, more than [muchOfAll] of all episodes. If the
+// history had fewer than [severalSources] sources then, the usual share is unknown and no rebuild is refused.
 const (
 	newSourceKnown = 5
 	muchOfAll      = 0.05
 )
 
-// NewSource is a key that explains most of what is new to a rebuild.
+// NewSource is a new key that recorded most of the episodes that are new to a rebuild.
 type NewSource struct {
 	Name     string `json:"name"`
 	Episodes int    `json:"episodes"` // of this source, since a rebuild was last judged
@@ -26,13 +26,13 @@ type NewSource struct {
 	All      int    `json:"all"`      // in the history
 }
 
-// String names the source and its shares.
+// String describes the source and its shares.
 func (s *NewSource) String() string {
 	return fmt.Sprintf("%d of %d new episodes come from the new source %s (%d episodes in all)", s.Episodes, s.New, s.Name, s.All)
 }
 
-// FindNewSource finds the key that explains most of what follows the first judged of episodes, of which sources are given;
-// nil: none does.
+// FindNewSource returns the new key that recorded most of the episodes after the first judged ones; nil if there is
+// none. sources holds the source of each episode.
 func FindNewSource(sources []string, judged int) *NewSource {
 	before, since := map[string]int{}, map[string]int{}
 	for i, source := range sources {

@@ -10,43 +10,44 @@ import (
 	"waymark/suggest/semantic"
 )
 
-// One dishonest credential must not bend what others are told. Evidence of a source with a key counts as follows, once
-// the workspace has [severalSources] sources:
+// One dishonest credential must not distort the suggestions of others. Once the workspace has [severalSources] sources,
+// the evidence of a source with a key is limited as follows:
 //
-//   - of its observations of one transition a → b, at most max(1, [othersFactor] times those of all other sources so far)
-//     count; once max([fewObservations], that) of its episodes have had the transition, further ones teach nothing else,
-//     neither requests nor weights. An episode that repeats the transition counts once for this;
-//   - of its observations of a transition that no other source reports, as many count as [evidence.limit] says; further
-//     episodes with such a transition are left out of the fit of profile learned. As soon as another source reports the
-//     transition, at most [othersFactor] of them count;
-//   - its requests are evidence for a tool as [Counts.Vouched] says, from the next build on;
-//   - a tool that is in no catalog and that only this source has used is not suggested, and episodes with it are left out
-//     of the fit of profile learned.
+//   - For each transition a → b, at most max(1, [othersFactor] times the observations of all other sources so far) of
+//     its observations count. Once max([fewObservations], that) of its episodes contain the transition, further
+//     episodes with it contribute nothing else, neither requests nor weights. An episode that repeats the transition
+//     counts once here.
+//   - For a transition that no other source reports, [evidence.limit] is the number of observations that count; further
+//     episodes with such a transition are excluded from the fit of profile learned. As soon as another source reports
+//     the transition, at most [othersFactor] of these observations count.
+//   - From the next build on, its requests are evidence for a tool only as defined by [Counts.Vouched].
+//   - A tool that is not in the catalog and that only this source has used is not suggested, and episodes with it are
+//     excluded from the fit of profile learned.
 //
-// Sources without a key are the operator's own and are not limited; [Treatments] says which others are not either. What is
-// counted depends on the log alone, so that a replay counts the same.
+// Sources without a key are the operator's own and are not limited; [Treatments] defines further exceptions. The counts
+// depend on the log alone, so that a replay produces the same counts.
 const (
 	severalSources  = 3
 	fewObservations = 5
 	othersFactor    = 2
 
-	usualFactor    = 2  // times the usual share of transitions that a key alone reports are unusual
-	sharedPerCount = 40 // transitions that others report as well earn one observation of those that they do not
+	usualFactor    = 2  // multiple of the usual share of solely reported transitions, above which a share is unusual
+	sharedPerCount = 40 // transitions reported by others as well, per observation that counts of each solely reported one
 )
 
-// Treatment is how the operator wants the evidence of a source with a key to count.
+// Treatment is the operator's setting for how the evidence of a source with a key counts.
 type Treatment string
 
 // The treatments. A source without one is limited as described above.
 const (
-	Trusted Treatment = "trust" // as the operator's own
-	Split   Treatment = "split" // each label of its episodes as a source of its own: a collector has many reporters
+	Trusted Treatment = "trust" // counts as the operator's own
+	Split   Treatment = "split" // each label of its episodes counts as a separate source: a collector has many reporters
 )
 
-// Treatments are those of sources that have one.
+// Treatments maps the names of sources to their treatments.
 type Treatments map[string]Treatment
 
-// Name is the source for which an episode counts that a source reports under a label.
+// Name returns the source under which an episode counts that was reported by the given source with the given label.
 func (t Treatments) Name(source, label string) string {
 	switch {
 	case t[source] == Trusted:
@@ -57,10 +58,10 @@ func (t Treatments) Name(source, label string) string {
 	return source
 }
 
-// Treat sets how sources count. It is called before anything else is.
+// Treat sets the treatments of sources. It must be called before any other method.
 func (s *State) Treat(t Treatments) { s.sources.treatments = t }
 
-// sourceOf numbers the source for which an episode counts.
+// sourceOf returns the number of the source under which an episode counts.
 func (s *State) sourceOf(e *episodic.Episode) int32 {
 	return s.sourceID(s.sources.treatments.Name(e.Source, e.Label))
 }
@@ -71,16 +72,17 @@ func (s *State) HasSource(name string) bool {
 	return ok
 }
 
-// HasKey reports whether a source came with a key, be it directly or through a collector.
+// HasKey reports whether a source presented a key, directly or through a collector.
 func HasKey(source string) bool { return strings.Contains(source, credential) }
 
-// evidence counts the distinct transitions of a source with a key: those that other sources report as well, and those
-// that it alone reports.
+// evidence counts the distinct transitions of a source with a key: Shared ones are also reported by other sources,
+// Alone ones only by this source.
 type evidence struct{ Shared, Alone int32 }
 
-// limit is how many observations count of a transition that this source alone reports, beside the evidence of all other
-// keys: none where the share of such transitions among its own is above [usualFactor] times that of the others, by the
-// lower end of its 95 % Wilson interval; else one for each [sharedPerCount] that others report as well.
+// limit returns the number of observations that count of a transition that this source alone reports. others is the
+// evidence of all other keys. The limit is 0 if the share of such transitions, by the lower end of its 95 % Wilson
+// interval, exceeds [usualFactor] times the share of the others; else it is 1 for each [sharedPerCount] transitions
+// that others report as well, at most [fewObservations].
 func (e evidence) limit(others evidence) uint8 {
 	usual := float64(others.Alone+1) / float64(others.Alone+others.Shared+2)
 	if numeric.WilsonLower(float64(e.Alone), float64(e.Alone+e.Shared), numeric.Z95) > usualFactor*usual {
@@ -89,7 +91,7 @@ func (e evidence) limit(others evidence) uint8 {
 	return uint8(min(fewObservations, e.Shared/sharedPerCount))
 }
 
-// limits are [evidence.limit] by source; nil where there are few sources.
+// limits returns [evidence.limit] by source; nil if there are fewer than severalSources sources.
 func (s *State) limits() []uint8 {
 	if len(s.sources.names) < severalSources {
 		return nil
@@ -109,7 +111,7 @@ func (s *State) limits() []uint8 {
 // pair is a transition between two nodes.
 type pair struct{ from, to int32 }
 
-// claim is how often a source with a key reported a transition within its limit, and in how many episodes.
+// claim counts the observations within its limit, and the episodes, in which a source with a key reported a transition.
 type claim struct {
 	Source                 int32
 	Observations, Episodes uint32
@@ -120,14 +122,14 @@ func (s *State) trusted(source int32) bool {
 	return !HasKey(s.sources.names[source])
 }
 
-// admission is what becomes of one observation of a transition.
+// admission is the decision about one observation of a transition.
 type admission struct {
-	within  bool // the limit of its source, where all sources have count so far
+	within  bool // within the limit of its source; true for all sources before there are several
 	counted bool
 	teaches bool // the rest of the episode counts
 }
 
-// admit decides about one more observation of a transition; again is whether its episode has had the transition before.
+// admit decides about one more observation of a transition. again is true if its episode had the transition before.
 func (s *State) admit(source int32, t *transition, again bool) admission {
 	if s.trusted(source) {
 		s.report(t, source, false)
@@ -153,7 +155,8 @@ func (s *State) admit(source int32, t *transition, again bool) admission {
 	return a
 }
 
-// report notes who reports a transition, before it is counted; first is whether the source has not reported it before.
+// report records the reporter of a transition before the transition is counted. first is true for the first report by
+// this source.
 func (s *State) report(t *transition, source int32, first bool) {
 	trusted, e := s.trusted(source), s.sources.evidence
 	switch {
@@ -175,7 +178,7 @@ func (s *State) report(t *transition, source int32, first bool) {
 	}
 }
 
-// atMost is the transition with at most n observations.
+// atMost returns the transition reduced to at most n observations.
 func (t transition) atMost(n uint64) transition {
 	if t.Count > n {
 		t.Halves, t.Count = max(n, t.Halves*n/t.Count), n
@@ -183,7 +186,7 @@ func (t transition) atMost(n uint64) transition {
 	return t
 }
 
-// counted is what counts of a transition, with or without limits by source. The count may be 0.
+// counted returns the part of a transition that counts under limits by source, nil for none. The count may be 0.
 func (t transition) counted(limits []uint8) transition {
 	if limits == nil || t.Only == 0 {
 		return t
@@ -191,8 +194,8 @@ func (t transition) counted(limits []uint8) transition {
 	return t.atMost(uint64(limits[t.Only-1]))
 }
 
-// Repeated marks the past episodes from first on in which a key repeats a transition that no other source reports:
-// all but those that count by [evidence.limit]. It returns nil where there are fewer than severalSources.
+// Repeated marks the past episodes from first on in which a key repeats a transition that no other source reports, more
+// often than [evidence.limit] allows. It returns nil if there are fewer than severalSources sources.
 func (c *Counts) Repeated(first int) []bool {
 	if len(c.Sources) < severalSources {
 		return nil
@@ -226,24 +229,25 @@ func (c *Counts) Repeated(first int) []bool {
 	return marked
 }
 
-// Limited reports whether what a past episode reports counts within limits: there are several sources, and its own has a key.
+// Limited reports whether limits apply to a past episode: there are several sources, and its source has a key.
 func (c *Counts) Limited(p *Episode) bool {
 	return len(c.Sources) >= severalSources && HasKey(c.Sources[p.Source])
 }
 
-// Vouched reports whether the request of past episode i is evidence for a tool that it used. Where its source is limited, a
-// word of it must have been reported with the tool fewer times by this key so far than [othersFactor] times by all others.
+// Vouched reports whether the request of past episode i is evidence for a tool that it used. If its source is limited,
+// at least one word of the request must have fewer reports with the tool by this key so far than [othersFactor] times
+// the reports by all others.
 func (c *Counts) Vouched(i int, tool int32) bool {
 	return !c.Limited(c.Past.Episode(i)) || slices.Contains(c.vouched()[i], tool)
 }
 
-// report is a word of a request and a tool, as one source reports them together; -1: as all do.
+// report is a word of a request and a tool that a source reported together; source -1 stands for all sources.
 type report struct {
 	word         string
 	tool, source int32
 }
 
-// vouch lists the tools of [Counts.Vouched] by past episode.
+// vouch returns the vouched tools of each past episode; see [Counts.Vouched].
 func (c *Counts) vouch() [][]int32 {
 	reports, vouched := map[report]int{}, make([][]int32, c.Past.N)
 	each := func(i int, visit func(tool int32, words []string)) {
@@ -280,10 +284,10 @@ func (c *Counts) vouch() [][]int32 {
 	return vouched
 }
 
-// sorted returns the different elements of a list in order.
+// sorted returns the distinct elements of a list in ascending order.
 func sorted[T cmp.Ordered](list []T) []T { return slices.Compact(slices.Sorted(slices.Values(list))) }
 
-// pairs are the transitions of an episode.
+// pairs returns the transitions of an episode.
 func (c *Counts) pairs(p *Episode) (out []pair) {
 	for x, parents := range p.Parents() {
 		for _, y := range parents {
@@ -293,7 +297,7 @@ func (c *Counts) pairs(p *Episode) (out []pair) {
 	return out
 }
 
-// usedBy notes who uses a node, before the use is counted.
+// usedBy updates the only user of a node before the use is counted.
 func (s *State) usedBy(node, source int32) {
 	u := &s.uses[node]
 	switch {
@@ -306,7 +310,8 @@ func (s *State) usedBy(node, source int32) {
 	}
 }
 
-// Unconfirmed reports whether a node is in no catalog and was used by one source with a key alone.
+// Unconfirmed reports whether a node is not a tool of the catalog and only one source with a key has used it. It is
+// false if there are fewer than severalSources sources.
 func (c *Counts) Unconfirmed(n int32) bool {
 	if len(c.Sources) < severalSources || c.Usage.At(n).Only == 0 {
 		return false

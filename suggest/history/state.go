@@ -13,24 +13,24 @@ import (
 	"waymark/episodic"
 )
 
-// State is everything counted so far. It has one owner and no lock. The methods fold events in the
-// order of the log; the same events in the same order give the same state. [State.Freeze] shows it to
-// readers, at the cost of what changed.
+// State holds all counts so far. It has one owner and no lock. Its methods fold events in the order of
+// the log; the same events in the same order produce the same state. [State.Freeze] returns a snapshot
+// for readers at the cost of what changed.
 type State struct {
-	ids   []string       // every id ever seen, in order of first appearance
-	index *sync.Map      // id → position, an int32; models share it and pass over later ones
-	out   [][]transition // by from, sorted by to; loops included
-	own   []bool         // by from: no image has the row of out
-	uses  []Usage        // by id
-	gone  map[int32]bool // removed from the catalog and not put back
+	ids   []string       // every id seen so far, in order of first appearance
+	index *sync.Map      // id → position, an int32; models share it and ignore positions added after their snapshot
+	out   [][]transition // by source node, sorted by target node; self-loops included
+	own   []bool         // by source node: no image shares the row of out, so it may be changed in place
+	uses  []Usage        // by node
+	gone  map[int32]bool // nodes removed from the catalog and not added again
 
 	tools   map[string]*Schemas
 	caps    map[string]catalog.Capability
-	view    *Catalog // of tools and caps; nil after a change
+	view    *Catalog // view of tools and caps; nil after a change
 	aliases catalog.Aliases
 
 	memory  *episodic.Memory
-	past    episodic.List[Episode] // totals.episodes of them
+	past    episodic.List[Episode] // totals.episodes entries
 	sources sourceTable
 	totals  Totals
 	growing *lru.Cache[string, *grown]
@@ -39,53 +39,53 @@ type State struct {
 	shown shown
 }
 
-// A sourceTable numbers the sources of episodes.
+// A sourceTable assigns numbers to the sources of episodes and counts their evidence.
 type sourceTable struct {
 	source   map[string]int32
 	names    []string              // sources, in order of first appearance
-	bySource episodic.List[uint64] // episodes
+	bySource episodic.List[uint64] // number of episodes, by source
 	evidence []evidence            // by source
 
 	treatments Treatments
 }
 
-// transition is the count of one ordered pair. Snapshots hold its exported fields.
+// transition holds the counts of one ordered pair of nodes. Snapshots store its exported fields.
 type transition struct {
 	To     int32
-	Only   int32   // 1 + the key that alone reports it; 0: several sources do, or one of the operator's own
-	Halves uint64  // Σ weight in halves, exact
+	Only   int32   // 1 + the source with a key if only it reports the pair; 0: several sources do, or the operator's own
+	Halves uint64  // Σ weight, in halves so that the sum is exact
 	Count  uint64  // observations that count
 	Within uint64  // observations within the limits of their sources
-	By     []claim // of sources with a key, by source; never changed in place, because images share it
+	By     []claim // claims of sources with a key, by source; copied before each change, because images share it
 }
 
 // Usage counts how a node was used.
 type Usage struct {
 	Steps uint64 // times called
 	Ends  uint64 // times it ended an episode
-	Roots uint64 // times nothing came before it
-	Only  int32  // 1 + the source with a key that alone has used it; 0: there are others
+	Roots uint64 // times it had no preceding step
+	Only  int32  // 1 + the source with a key if no other source has used it; else 0
 }
 
-// Episodes are the past episodes at one moment, in order.
+// Episodes is a snapshot of the N past episodes, in order.
 type Episodes struct {
 	episodic.View[Episode]
 	N int
 }
 
-// Episode returns the i-th of them.
+// Episode returns the i-th episode.
 func (p Episodes) Episode(i int) *Episode { return p.Ref(int32(i)) }
 
-// Episode is the part of an episode that recall and learning need.
+// Episode holds the part of an episode that recall and learning need.
 type Episode struct {
 	Intent       string
-	Nodes        []int32   // in order
-	Before       [][]int32 // of each step those it came after, rising; nil: each came after the one before
+	Nodes        []int32   // of the steps, in topological order
+	Before       [][]int32 // of each step, its direct predecessors, ascending; nil: each step follows the one before
 	Time         int64     // Unix milliseconds, 0 if unknown
-	StepOutcomes []uint8   // outcome of each step, as outcome; nil: none is known
+	StepOutcomes []uint8   // outcome of each step, encoded as Outcome; nil: none is known
 	Source       int32
-	Outcome      uint8 // of outcomes
-	Limited      bool  // some of its transitions are not counted: its source reports them too often
+	Outcome      uint8 // index into outcomes
+	Limited      bool  // some of its transitions are not counted, because its source reports them too often
 }
 
 // Failed reports whether the episode failed as a whole.
@@ -99,7 +99,7 @@ func (p *Episode) StepOutcome(i int) episodic.Outcome {
 	return outcomes[p.StepOutcomes[i]]
 }
 
-// Parents lists for each step the steps it came after.
+// Parents returns the direct predecessors of each step.
 func (p *Episode) Parents() [][]int32 {
 	if p.Before != nil {
 		return p.Before
@@ -112,7 +112,7 @@ func (p *Episode) Parents() [][]int32 {
 	return parents
 }
 
-// comesAfter returns [Episode.Before] for steps in the given order, before as [episodic.Episode.Before].
+// comesAfter returns [Episode.Before] for steps in the given order. before is as in [episodic.Episode.Before].
 func comesAfter(order []int, before [][]int) [][]int32 {
 	place, after, chain := make([]int32, len(order)), make([][]int32, len(order)), true
 	for at, i := range order {
@@ -131,7 +131,7 @@ func comesAfter(order []int, before [][]int) [][]int32 {
 	return after
 }
 
-// Totals are sums over all episodes: Outcomes those of whole episodes, StepOutcomes those of their steps.
+// Totals are sums over all episodes. Outcomes counts outcomes of whole episodes, StepOutcomes those of their steps.
 type Totals struct {
 	Episodes, Steps        uint64
 	Outcomes, StepOutcomes [3]uint64 // unknown, success, failure
@@ -147,7 +147,7 @@ func NewState() *State {
 	}
 }
 
-// WithCatalog returns a new state that holds the tools, and then the capabilities, in their order.
+// WithCatalog returns a new state to which the tools and then the capabilities are added in their order.
 func WithCatalog(tools []catalog.Tool, capabilities []catalog.Capability) *State {
 	s := NewState()
 	for _, t := range tools {
@@ -159,7 +159,7 @@ func WithCatalog(tools []catalog.Tool, capabilities []catalog.Capability) *State
 	return s
 }
 
-// node numbers an id. A number is never used again, also when the catalog drops the id.
+// node returns the number of an id and numbers a new id. A number is never reused, even if the catalog drops the id.
 func (s *State) node(id string) int32 {
 	if i, ok := find(s.index, s.ids, id); ok {
 		return i
@@ -175,7 +175,7 @@ func (s *State) node(id string) int32 {
 	return i
 }
 
-// find returns the position of an id among ids; the index may have later ones.
+// find returns the position of an id in ids. The index may hold later positions, for which find reports false.
 func find(index *sync.Map, ids []string, id string) (int32, bool) {
 	at, ok := index.Load(id)
 	if !ok {
@@ -200,7 +200,7 @@ func (s *State) PutCapability(c catalog.Capability) {
 	s.view = nil
 }
 
-// Remove takes a tool or capability out of the catalog. Its history stays, but it is not suggested.
+// Remove deletes a tool or capability from the catalog. Its history is kept, but it is not suggested.
 func (s *State) Remove(id string) {
 	delete(s.tools, id)
 	delete(s.caps, id)
@@ -208,10 +208,10 @@ func (s *State) Remove(id string) {
 	s.view = nil
 }
 
-// Seen is how many ids were ever met, in the catalog or in episodes.
+// Seen returns the number of ids seen so far, in the catalog or in episodes.
 func (s *State) Seen() int { return len(s.ids) }
 
-// Tool is the current entry of the catalog.
+// Tool returns the current catalog entry of a tool.
 func (s *State) Tool(id string) (catalog.Tool, bool) {
 	if t, ok := s.tools[id]; ok {
 		return t.Tool, true
@@ -219,21 +219,21 @@ func (s *State) Tool(id string) (catalog.Tool, bool) {
 	return catalog.Tool{}, false
 }
 
-// Tools lists the tools that were put into the catalog by id; the caller must not change them.
+// Tools returns the tools that were added to the catalog, sorted by id; the caller must not change them.
 func (s *State) Tools() []catalog.Tool { return s.catalog().Own }
 
-// Capabilities lists the capabilities of the catalog by id; the caller must not change them.
+// Capabilities returns the capabilities of the catalog, sorted by id; the caller must not change them.
 func (s *State) Capabilities() []catalog.Capability { return s.catalog().Capabilities }
 
-// Capability returns the current entry of the catalog.
+// Capability returns the current catalog entry of a capability.
 func (s *State) Capability(id string) (catalog.Capability, bool) { c, ok := s.caps[id]; return c, ok }
 
-// Resolve returns the canonical id for a spelling, as far as the catalog knows it.
+// Resolve returns the canonical id of a spelling according to the catalog.
 func (s *State) Resolve(spelling string) (string, error) {
 	return s.catalog().Resolver.Resolve(spelling)
 }
 
-// Record folds one episode.
+// Record folds one whole episode.
 func (s *State) Record(e *episodic.Episode) {
 	r := recording{e, s.sourceOf(e), s.nodesOf(e), map[pair]bool{}}
 	order, before, at := e.Order(), e.Before(), s.begin(e, r.source)
@@ -251,7 +251,7 @@ func (s *State) Record(e *episodic.Episode) {
 	s.past.Set(at, past)
 }
 
-// nodesOf are the nodes of the steps of an episode.
+// nodesOf returns the nodes of the steps of an episode.
 func (s *State) nodesOf(e *episodic.Episode) []int32 {
 	nodes := make([]int32, len(e.Steps))
 	for i := range e.Steps {
@@ -260,7 +260,7 @@ func (s *State) nodesOf(e *episodic.Episode) []int32 {
 	return nodes
 }
 
-// begin counts an episode, without steps, and returns its place among the past ones.
+// begin counts an episode without its steps and returns its index among the past episodes.
 func (s *State) begin(e *episodic.Episode, source int32) int32 {
 	s.sources.bySource.Set(source, s.sources.bySource.At(source)+1)
 	s.totals.Episodes++
@@ -273,11 +273,11 @@ type recording struct {
 	*episodic.Episode
 	source int32
 	nodes  []int32       // of the steps
-	seen   map[pair]bool // transitions that it has had
+	seen   map[pair]bool // transitions of the episode so far
 }
 
-// observe counts step x of an episode, which came right after the steps before. It reports whether the source repeats
-// one of its transitions too often.
+// observe counts step x of an episode; before lists its direct predecessors. It reports whether the source reports one
+// of the transitions to the step too often.
 func (s *State) observe(r *recording, x int, before []int) (limited bool) {
 	step, node := &r.Steps[x], r.nodes[x]
 	s.totals.Steps++
@@ -297,7 +297,8 @@ func (s *State) observe(r *recording, x int, before []int) (limited bool) {
 	return limited
 }
 
-// follow counts the transition between two steps of an episode, unless one of them failed.
+// follow counts the transition between two steps of an episode, unless one of them failed. It reports whether the
+// source reports the transition too often.
 func (s *State) follow(r *recording, from, to int) (limited bool) {
 	if r.Steps[from].Outcome == episodic.Failure || r.Steps[to].Outcome == episodic.Failure {
 		return false
@@ -311,7 +312,7 @@ func (s *State) follow(r *recording, from, to int) (limited bool) {
 	return limited
 }
 
-// pastOf is what recall and learning need of an episode, of whose steps these are the nodes.
+// pastOf returns the part of an episode that recall and learning need. nodes are the nodes of its steps.
 func pastOf(e *episodic.Episode, nodes []int32, source int32, order []int, before [][]int) Episode {
 	past := Episode{
 		Intent: e.Intent, Nodes: make([]int32, len(order)), Before: comesAfter(order, before),
@@ -332,18 +333,18 @@ func pastOf(e *episodic.Episode, nodes []int32, source int32, order []int, befor
 	return past
 }
 
-// episodes are the past episodes as they are now.
+// episodes returns a snapshot of the past episodes.
 func (s *State) episodes() Episodes { return Episodes{s.past.Freeze(), int(s.totals.Episodes)} }
 
-// Knows reports whether an id was ever met.
+// Knows reports whether an id was ever seen.
 func (s *State) Knows(id string) bool { _, ok := find(s.index, s.ids, id); return ok }
 
-// KnowsServer reports whether a tool of a server was ever met.
+// KnowsServer reports whether a tool of a server was ever seen.
 func (s *State) KnowsServer(name string) bool {
 	return slices.ContainsFunc(s.ids, func(id string) bool { return strings.HasPrefix(id, name+":") })
 }
 
-// Feedback folds what became of a suggestion: a known outcome is an observation of the id right
+// Feedback folds the result of a suggestion. A known outcome counts as an observation of the id directly
 // after the last element of the context.
 func (s *State) Feedback(context []string, id string, o episodic.Outcome, at time.Time, source string) {
 	before := []int32{}
@@ -353,8 +354,8 @@ func (s *State) Feedback(context []string, id string, o episodic.Outcome, at tim
 	s.memory.Observe(s.node(id), before, o, at, s.sourceOf(&episodic.Episode{Source: source}))
 }
 
-// count counts one transition, and reports whether the rest of its episode counts; again is whether the episode has had
-// the transition before.
+// count counts one transition and reports whether the rest of its episode counts as well. again is true if the episode
+// contained the transition before.
 func (s *State) count(p pair, halves uint64, source int32, again bool) bool {
 	from, to := p.from, p.to
 	s.shown.touched[from] = true
@@ -379,11 +380,11 @@ func (s *State) count(p pair, halves uint64, source int32, again bool) bool {
 	return a.teaches
 }
 
-// credential is in the name of every source that came with a key, be it directly or through a collector. Others are the
-// operator's own: the command line, the hook, the gateway, and callers without a key on this machine.
+// credential is part of the name of every source that presented a key, directly or through a collector. All other
+// sources are the operator's own: the command line, the hook, the gateway, and callers without a key on this machine.
 const credential = "key:"
 
-// sourceID numbers a source in order of appearance.
+// sourceID returns the number of a source. Numbers are assigned in order of first appearance.
 func (s *State) sourceID(name string) int32 {
 	id, ok := s.sources.source[name]
 	if !ok {
@@ -401,7 +402,7 @@ func (s *State) trust(source int32) {
 	}
 }
 
-// outcomeIndex is the position of an outcome in Totals: 0 unknown, 1 success, 2 failure.
+// outcomeIndex returns the position of an outcome in Totals: 0 unknown, 1 success, 2 failure.
 func outcomeIndex(o episodic.Outcome) int {
 	switch o {
 	case episodic.Success:
@@ -412,8 +413,8 @@ func outcomeIndex(o episodic.Outcome) int {
 	return 0
 }
 
-// outcomes are in the order of outcomeIndex.
+// outcomes lists the outcomes in the order of outcomeIndex.
 var outcomes = [3]episodic.Outcome{episodic.Unknown, episodic.Success, episodic.Failure}
 
-// Episodes is how many episodes are counted.
+// Episodes returns the number of counted episodes.
 func (s *State) Episodes() int { return int(s.totals.Episodes) }

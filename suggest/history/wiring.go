@@ -13,18 +13,18 @@ import (
 
 // Bounds of a [Wiring].
 const (
-	maxFeeds = 1024 // of one tool: pairs of an argument and a tool before
-	maxLinks = 32   // of such a pair: fields of the result
-	maxSeen  = 8    // different values of a link that are distinguished
-	Back     = 64   // calls before a call that are looked at
+	maxFeeds = 1024 // per tool: pairs of an argument and an earlier tool
+	maxLinks = 32   // per pair: fields of the result
+	maxSeen  = 8    // distinct values stored per link
+	Back     = 64   // earlier calls examined for each call
 )
 
-// Values are the digests of one call: of its arguments and of its result.
+// Values holds the digests of the arguments and of the result of one call.
 type Values struct {
 	In, Out []Field
 }
 
-// Field is the digests at one path, rising, each once.
+// Field holds the distinct digests at one path, in ascending order.
 type Field struct {
 	Path   string
 	Values []uint64
@@ -37,28 +37,28 @@ func has(fields []Field, v uint64) bool {
 	return slices.ContainsFunc(fields, func(f Field) bool { return f.has(v) })
 }
 
-// Wire says how often a field of a result was an argument.
+// Wire counts how often a field of a result was the source of an argument.
 type Wire struct {
-	From    int32  // the tool whose result it is
+	From    int32  // the tool that returned the result
 	Out, In string // paths, with [] for any item of a list
 	Count   uint32 // cases in which the value came from there
-	Of      uint32 // cases
-	Chance  uint32 // cases in which it would have come from there in another episode
-	Fresh   uint32 // different values among them, at most 8
+	Of      uint32 // all cases, see [Wiring]
+	Chance  uint32 // cases in which a value also matches the tool's last result in another episode
+	Fresh   uint32 // distinct values among the Count cases, at most 8
 }
 
-// The least that a wire is believed by; chosen, and measured on planted histories (wiring_test.go).
+// The least evidence for a supported wire; chosen by hand, and measured on planted histories (wiring_test.go).
 const (
-	leastValues = 2   // different ones
-	leastShare  = 0.1 // of the cases, beyond chance: the lower end of the interval
+	leastValues = 2   // distinct ones
+	leastShare  = 0.1 // of the cases, beyond chance, by the lower end of the interval
 	leastBeyond = 2   // cases beyond chance
-	manyValues  = 4   // or as many values, in half of the cases
+	manyValues  = 4   // alternative: as many distinct values, in half of the cases
 )
 
-// Supported reports whether there is reason to believe a wire: two different values that came from there, in
-// two cases more than by chance, where chance explains less than half of them and the share of the cases is
-// .1 at least, by the lower end of its 95 % Wilson interval (two of two, three of eight). Or four different
-// values in half of the cases: a list that hardly changes, of which now this and now that item is taken.
+// Supported reports whether the evidence for a wire is sufficient: at least two distinct values came from there, in
+// at least two cases more than by chance; chance explains at most half of the cases; and the share of the cases beyond
+// chance is at least .1 by the lower end of its 95 % Wilson interval (two of two, three of eight). Alternatively, four
+// distinct values in half of the cases are sufficient: a list that hardly changes, from which various items are taken.
 func (w *Wire) Supported() bool {
 	if w.Fresh < leastValues {
 		return false
@@ -68,8 +68,8 @@ func (w *Wire) Supported() bool {
 		w.Fresh >= manyValues && 2*w.Count >= w.Of
 }
 
-// order puts wires by argument, those with more cases beyond chance first, then those with more cases, then by the
-// shorter path, the path, and the tool.
+// order compares wires by argument, then by cases beyond chance (more first), cases (more first), length of the path,
+// path, and tool.
 func (a Wire) order(b Wire) int {
 	return cmp.Or(
 		cmp.Compare(a.In, b.In), cmp.Compare(int(b.Count)-int(b.Chance), int(a.Count)-int(a.Chance)), cmp.Compare(b.Count, a.Count),
@@ -77,9 +77,9 @@ func (a Wire) order(b Wire) int {
 	)
 }
 
-// Reference returns the name of the argument and the path within the result by which a reference names the wire: the first
-// item stands for a list where one value is asked for, the list itself where all are. Not ok for arguments inside of
-// others, and for names that were not kept.
+// Reference returns the argument name and the path within the result with which a reference expresses the wire. For one
+// value, the path selects the first item of a list; for all values, it selects the list itself. ok is false for nested
+// arguments and for names that were stored as *.
 func (w *Wire) Reference() (name, path string, ok bool) {
 	out := w.Out
 	name, all := strings.CutSuffix(w.In, "[]")
@@ -98,32 +98,32 @@ func (w *Wire) Reference() (name, path string, ok bool) {
 	return name, path, true
 }
 
-// Call is a call that came before another.
+// Call is an earlier call of the same episode.
 type Call struct {
 	Tool   int32
 	Values *Values
 }
 
-// Wiring is what was observed of the values of calls, to learn which field of one tool's result is which argument of another:
+// Wiring records where argument values come from, to learn which result field of one tool is which argument of another:
 //
 //	search  → {"items":[{"id":"i-17"},{"id":"i-18"}]}        items[].id  ●
 //	comment ← {"item":"i-18","text":"…"}                     item      ◀─┘   seen in 31 of 33 calls
 //
-// A value comes from where an episode shows it first. If that is an argument it came from outside, and
-// says nothing; if it is a result, the field of the result fed every argument that has the value
-// afterwards. A call is a case of a wire if it has the argument and came after the other tool's result.
+// The source of a value is its first appearance in the episode. If that is an argument, the value came from
+// outside and is no evidence. If it is a result, that field of the result is the source of all later arguments
+// with the value. A call is a case of a wire if it has the argument and follows a result of the other tool.
 //
 // Equal values may be equal by chance: a branch called main, a region that never changes. So each case is
-// also asked of the other tool's result in the episode before; what would have matched there as well is no
-// evidence ([Wire.Supported]).
+// also compared with the other tool's last result in another episode. A match there counts as chance and is
+// no evidence ([Wire.Supported]).
 //
-// The zero value is empty. It has one owner and no lock. Snapshots hold exported fields.
+// The zero value is empty. It has one owner and no lock. Snapshots store its exported fields.
 type Wiring struct {
-	Rows   [][]feed    // by tool, by in, from
-	Recent [][2]result // by tool, its last result and the last one of another episode
+	Rows   [][]feed    // by tool; a row is sorted by In, then From
+	Recent [][2]result // by tool: its last result and its last result in another episode
 }
 
-// Fits reports whether a table that was read has no more than so many tools.
+// Fits reports whether a decoded table has only tools below the given number.
 func (t *Wiring) Fits(tools int) bool {
 	for _, row := range t.Rows {
 		if slices.ContainsFunc(row, func(f feed) bool { return f.From < 0 || int(f.From) >= tools }) {
@@ -133,36 +133,36 @@ func (t *Wiring) Fits(tools int) bool {
 	return max(len(t.Rows), len(t.Recent)) <= tools
 }
 
-// feed is an argument of a tool and another tool before it.
+// feed is a pair of an argument and an earlier tool.
 type feed struct {
 	In    string
 	From  int32
-	Calls uint32 // that had the argument while a result of the other tool was known: the denominator of the share
+	Calls uint32 // calls with the argument after a result of the other tool: the denominator of the share
 	Links []link
 }
 
-// link counts how often a value of an argument was in a field of a result of the same episode (count), and
-// how often one was in the tool's last result of another episode (chance), which could not have been its
+// link counts how often a field of a result in the same episode contained a value of the argument (Count), and
+// how often the tool's last result in another episode contained one (Chance), which cannot have been the
 // source.
 type link struct {
 	Out           string
 	Count, Chance uint32
-	Seen          []uint64 // the first different values: one constant value seen often is weak evidence
+	Seen          []uint64 // the first distinct values: one constant value seen often is weak evidence
 }
 
-// result is a result of an episode.
+// result holds the fields of a result and its episode.
 type result struct {
 	Episode int32
 	Fields  []Field
 }
 
-// ValuesOf takes the digests of a call in: of arguments and result, by path.
+// ValuesOf decodes the digests of the arguments and of the result of a call, by path.
 func ValuesOf(inputs, outputs map[string][]string) Values {
 	return Values{fields(inputs), fields(outputs)}
 }
 
-// fields decodes digests to their first 64 bits, sorted and distinct. Digests that are damaged or too short
-// are left out.
+// fields decodes digests to their first 64 bits, sorted and distinct. It skips digests that are damaged or too
+// short.
 func fields(digests map[string][]string) (fields []Field) {
 	for _, path := range slices.Sorted(maps.Keys(digests)) {
 		f := Field{Path: path}
@@ -179,8 +179,8 @@ func fields(digests map[string][]string) (fields []Field) {
 	return fields
 }
 
-// Observe counts one call of an episode. Before are the calls of the episode that it may know of, in their
-// order, the last [Back] of them.
+// Observe counts one call of an episode. before lists the earlier calls whose values may have reached it, in
+// order, at most the last [Back].
 func (t *Wiring) Observe(episode, tool int32, v *Values, before []Call) {
 	for i := range v.In {
 		t.argument(episode, tool, &v.In[i], before)
@@ -197,7 +197,7 @@ func (t *Wiring) Observe(episode, tool int32, v *Values, before []Call) {
 	}
 }
 
-// elsewhere is the last result of a tool in another episode.
+// elsewhere returns the last result of a tool in another episode.
 func (t *Wiring) elsewhere(tool, episode int32) []Field {
 	if int(tool) >= len(t.Recent) {
 		return nil
@@ -209,7 +209,7 @@ func (t *Wiring) elsewhere(tool, episode int32) []Field {
 	return r[1].Fields
 }
 
-// argument counts the values of one argument.
+// argument counts the values of one argument by their sources.
 func (t *Wiring) argument(episode, tool int32, in *Field, before []Call) {
 	came := map[int32]map[string][]uint64{} // by tool and path, the values that came from there
 	var met []int32
@@ -249,7 +249,7 @@ func (t *Wiring) argument(episode, tool int32, in *Field, before []Call) {
 	}
 }
 
-// feed returns the entry of an argument and a tool before; nil if it is new and there are too many.
+// feed returns the entry of an argument and an earlier tool, and adds a new one; nil if the row is full.
 func (t *Wiring) feed(tool int32, in string, from int32) *feed {
 	for len(t.Rows) <= int(tool) {
 		t.Rows = append(t.Rows, nil)
@@ -268,7 +268,7 @@ func (t *Wiring) feed(tool int32, in string, from int32) *feed {
 	return &row[i]
 }
 
-// add adds to the counts of a field.
+// add adds the counts of a link to those of the same field. A new field is ignored if the list is full.
 func (f *feed) add(more link) {
 	i := slices.IndexFunc(f.Links, func(l link) bool { return l.Out == more.Out })
 	if i < 0 {
@@ -287,8 +287,8 @@ func (f *feed) add(more link) {
 	}
 }
 
-// Wires are the wires into the tools given, which are one tool under several names, that are supported; by
-// argument, the best of each first. canon says as which tool another is counted.
+// Wires returns the supported wires into the given tools, which are spellings of one tool, sorted by argument and
+// then best first. canon returns the node under which a tool is counted.
 func (t *Wiring) Wires(tools []int32, canon func(int32) int32) (wires []Wire) {
 	joined := Wiring{}
 	for _, tool := range tools {
@@ -318,7 +318,7 @@ func (t *Wiring) Wires(tools []int32, canon func(int32) int32) (wires []Wire) {
 	return wires
 }
 
-// observeCall looks where the values of step x come from: from the steps it came after, directly or not,
+// observeCall records the sources of the values of step x. Possible sources are its direct and indirect predecessors,
 // the nearest [Back] of them.
 func (s *State) observeCall(episode int32, x int, nodes []int32, values []Values, before [][]int) {
 	var calls []Call

@@ -9,9 +9,9 @@ import (
 	"waymark/suggest/history"
 )
 
-// gathered is a history as mining sees it.
+// gathered is a history in the form that mining needs.
 type gathered struct {
-	tools    []string // by number, sorted, so that it does not matter which was met first
+	tools    []string // by number, sorted, so that the order of first appearance does not matter
 	tasks    []Task
 	sessions int
 	calls    int
@@ -21,7 +21,7 @@ type gathered struct {
 // tally counts known outcomes.
 type tally struct{ succeeded, known int }
 
-// add leaves unknown outcomes out of both counts.
+// add counts an outcome; unknown outcomes count in neither field.
 func (t *tally) add(o episodic.Outcome) {
 	if o.Known() {
 		t.known++
@@ -31,7 +31,7 @@ func (t *tally) add(o episodic.Outcome) {
 	}
 }
 
-// numbered returns the number of a value: values are numbered in order of first appearance.
+// numbered returns the number of a value. Values are numbered in order of first appearance.
 func numbered[K comparable](numbers map[K]int32, k K) int32 {
 	if _, ok := numbers[k]; !ok {
 		numbers[k] = int32(len(numbers))
@@ -39,8 +39,8 @@ func numbered[K comparable](numbers map[K]int32, k K) int32 {
 	return numbers[k]
 }
 
-// gather reads the newest episodes. A call of a capability is in no pattern, and nothing leads through it. An episode
-// without a session is a witness by itself.
+// gather reads the newest episodes. Calls of capabilities are in no pattern, and no order passes through them. An
+// episode without a session counts as a session of its own.
 func gather(h History, newest int) (*gathered, error) {
 	g, apart := &gathered{}, map[string]bool{}
 	for _, c := range h.Capabilities {
@@ -87,13 +87,13 @@ func gather(h History, newest int) (*gathered, error) {
 	return g, nil
 }
 
-// draft is a pattern on its way to a proposal.
+// draft is a pattern from which a proposal is made.
 type draft struct {
 	pattern  *Pattern
 	tools    []string
-	known    []*catalog.Tool // nil: in no catalog
-	intents  []string        // of the episodes that did it
-	examples []string        // their ids, the newest last
+	known    []*catalog.Tool // nil: not in the catalog
+	intents  []string        // of the episodes with the pattern
+	examples []string        // ids of these episodes, the newest last
 
 	inputs []inputs // of each call
 	wires  history.Wiring
@@ -112,8 +112,8 @@ func (g *gathered) draft(p *Pattern, h History) *draft {
 	return d
 }
 
-// read goes over the history once more, for what the patterns' own episodes say. One that has become another since says
-// nothing.
+// read scans the history again and adds to the drafts the intents and the arguments of the episodes with their
+// patterns. An episode whose steps have changed since the first scan is ignored.
 func (g *gathered) read(h History, drafts []*draft) error {
 	type occurred struct {
 		*draft

@@ -6,48 +6,48 @@ import (
 	"slices"
 )
 
-// set is a set of tools (a tool may be in it twice) that enough tasks have.
+// set is a set of tools (a tool may be in it twice) that enough tasks contain.
 type set struct {
-	tools    []int32      // by rank, rising
-	found    []occurrence // by task, the closest together first; dropped once larger sets are grown from them
+	tools    []int32      // by rank, ascending
+	found    []occurrence // by task, the closest together first; dropped after larger sets are grown from them
 	tasks    int
-	sessions int    // no more than are asked for
-	slots    int    // calls close to its occurrences, over all tasks
-	wide     int    // calls from the first to the last of the closest occurrence, over all tasks
-	witness  uint64 // the same for sets of the same tasks
+	sessions int    // counted up to Options.Sessions only
+	slots    int    // calls close to its occurrences, summed over all tasks
+	wide     int    // distance from the first to the last call of the closest occurrence, summed over all tasks
+	witness  uint64 // hash of the tasks, the same for sets of the same tasks
 	order    order  // that the closest occurrences agree on
-	ordered  int    // tasks that have it in that order; 0: none is one piece
+	ordered  int    // tasks that have it in that order; 0: the order is not connected
 }
 
-// occurrence is calls of a task, as many as the set has tools, rising; the others are 0.
+// occurrence holds calls of a task, ascending, one for each tool of the set; the other elements are 0.
 type occurrence struct {
 	task  int32
 	calls [MostCalls]uint8
 }
 
-// perTask is how many occurrences of one set are kept of one task, the closest together first.
+// perTask is the number of occurrences of one set that are kept per task, the closest ones.
 const perTask = 8
 
-// miner holds what does not change while sets are grown.
+// miner holds the data that does not change while sets are grown.
 type miner struct {
 	Options
 	tasks []Task
 	rank  []int32   // by tool: its place by number of tasks, the rarest first; -1: too rare
 	has   [][]int32 // by tool, the tasks that call it
-	calls []int     // by tool
-	all   int       // calls
+	calls []int     // number of calls, by tool
+	all   int       // number of all calls
 }
 
 // growth is the growing of sets from their rarest tool.
 type growth struct {
 	*miner
-	within  []int32 // nil: any tools; else only these, as often as they stand here
-	work    int     // occurrences looked at
-	partial bool    // the limit of work was met
+	within  []int32 // nil: any tools; else only these, each as often as it is listed
+	work    int     // occurrences examined
+	partial bool    // the limit of work was reached
 }
 
-// grow finds all sets whose rarest tool is root, of any tools or of those within, up to the limit of work. Occurrences
-// come with the sets of tools within only.
+// grow finds all sets whose rarest tool is root, from any tools or only from those within, up to the limit of work. The
+// sets have their occurrences only if within is given.
 func (m *miner) grow(root int32, within []int32) (sets []set, partial bool) {
 	g := growth{miner: m, within: within}
 	single := set{tools: []int32{root}}
@@ -77,8 +77,8 @@ func (m *miner) grow(root int32, within []int32) (sets []set, partial bool) {
 	return sets, g.partial
 }
 
-// extend adds to every occurrence every call close to it, of root's rank or above. Where that is more
-// work than there may be, only the sets of the most tasks are grown.
+// extend adds to every occurrence every call close to it whose tool has root's rank or a higher one. Sets with
+// the most occurrences come first; those that would exceed the limit of work are not grown.
 func (g *growth) extend(root int32, level []set) (grown []set) {
 	size := len(level[0].tools)
 	slices.SortStableFunc(level, func(a, b set) int { return cmp.Compare(len(b.found), len(a.found)) })
@@ -88,7 +88,7 @@ func (g *growth) extend(root int32, level []set) (grown []set) {
 			g.partial = true
 			continue
 		}
-		child := map[int32]int{} // by tool: which of grown this set becomes
+		child := map[int32]int{} // by tool: index in grown of this set with the tool added
 		some := without(g.within, s.tools)
 		for _, o := range s.found {
 			p := &g.tasks[o.task]
@@ -120,7 +120,7 @@ func (g *growth) extend(root int32, level []set) (grown []set) {
 	return grown
 }
 
-// without is what is left of tools after each of some was taken out once.
+// without returns tools after each of some is removed once.
 func without(tools, some []int32) []int32 {
 	rest := slices.Clone(tools)
 	for _, t := range some {
@@ -131,7 +131,7 @@ func without(tools, some []int32) []int32 {
 	return rest
 }
 
-// count sorts occurrences by task, the closest together first, each once and few a task, and counts them.
+// count sorts occurrences by task, the closest together first, keeps a few distinct ones per task, and counts them.
 func (m *miner) count(s *set) {
 	size := len(s.tools)
 	width := func(o *occurrence) int { return int(o.calls[size-1]) - int(o.calls[0]) }
@@ -165,7 +165,7 @@ func (m *miner) count(s *set) {
 	s.order, s.ordered = consensus(occurred, size)
 }
 
-// roles are the calls in the order of the tools of their set; calls of one tool as they came.
+// roles returns the calls in the order of the tools of their set; calls of one tool keep their order.
 func (m *miner) roles(o occurrence, size int) []uint8 {
 	calls, tools := slices.Clone(o.calls[:size]), m.tasks[o.task].Tools
 	slices.SortStableFunc(calls, func(a, b uint8) int { return cmp.Compare(m.rank[tools[a]], m.rank[tools[b]]) })

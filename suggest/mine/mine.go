@@ -1,16 +1,16 @@
-// Package mine finds the sub-DAGs of calls that task after task has in common.
+// Package mine finds the sub-DAGs of calls that many tasks have in common.
 //
-// A task is a DAG of calls. Failed calls are left out, and what came before one is then right before
-// what came after it:
+// A task is a DAG of calls. Failed calls are removed, and the predecessors of a failed call then directly
+// precede its successors:
 //
 //	alert ─▶ metrics(failed) ─▶ logs ─▶ issue        becomes   alert ─▶ logs ─▶ issue
 //
-// Two calls are close where one comes after the other with at most one other between. A set of calls,
-// each close to another of the set, is an occurrence of the set of its tools. Sets are grown call by
+// Two calls are close if one comes after the other with at most one other call between them. Calls that
+// are connected by closeness are an occurrence of the set of their tools. Sets are grown call by
 // call from their rarest tool, all sets of one size before the next, as long as enough tasks of enough
-// sessions have them: pattern growth over connected sets, as gSpan does (Yan and Han, "gSpan:
+// sessions contain them: pattern growth over connected sets, as in gSpan (Yan and Han, "gSpan:
 // Graph-based substructure pattern mining", ICDM 2002), with the sorted tools as canonical code in
-// place of a DFS code. That is possible because the order is not part of the set: it is read from the
+// place of a DFS code. That is possible because the order is not part of the set: it is derived from the
 // occurrences afterwards, as in the mining of partial orders from strings (Pei et al., "Discovering
 // frequent closed partial orders from strings", IEEE TKDE 18, 2006) and of embedded DAGs (Termier et
 // al., "DIGDAG", KDD workshop on mining and learning with graphs, 2007):
@@ -18,17 +18,17 @@
 //	a, b, c, d   a, c, b, d   a, [b, c], d    ⟹    a ─▶ b ─▶ d
 //	                                                a ─▶ c ─▶ d
 //
-// One call comes after another where nine tenths of the occurrences say so. What is left must be one
-// piece, no part of it may be there by chance, and it must be closed: no larger pattern has
+// One call comes after another if nine tenths of the occurrences have that order. The resulting pattern
+// must be connected, chance must not explain any part of it, and it must be closed: no larger pattern has
 // (nearly) the same tasks.
 //
-// [Patterns] is a pure kernel: tools are numbers, and the result depends on the tasks alone, in
-// whatever order they come, and on the options. [Propose] makes capabilities of what it finds, for people to approve:
+// [Patterns] is a pure kernel: tools are numbers, and the result depends only on the tasks, in any
+// order, and on the options. [Propose] turns the patterns into capabilities, for people to approve:
 //
 //	episodes ─▶ tasks ─▶ patterns ─▶ arguments, parameters, words ─▶ rubric ─▶ proposals, ranked
 //
-// Nothing of it is written by a model: names and intents are the words that the tasks have in common,
-// descriptions come from a template, and every score is computed from the history and says from what.
+// No text is written by a model: names and intents are the words that the tasks have in common,
+// descriptions come from a template, and every score is computed from the history and states its basis.
 package mine
 
 import (
@@ -40,23 +40,23 @@ import (
 	"waymark/score"
 )
 
-// Options say what counts as a pattern, and what is proposed of them. The zero value asks for the defaults.
+// Options define which patterns are found and what is proposed. The zero value selects the defaults.
 type Options struct {
 	Support   int     // fewest tasks, default 3
 	Sessions  int     // fewest sessions, default 2
-	Least     int     // calls, default and at least 2
-	Most      int     // calls, default and at most [MostCalls]
-	Tolerance float64 // closed means: no larger pattern has more than 1 - Tolerance of its tasks; default .2, -1: 0
+	Least     int     // fewest calls, default and minimum 2
+	Most      int     // most calls, default and maximum [MostCalls]
+	Tolerance float64 // a pattern is closed if no larger one has at least 1 - Tolerance of its tasks; default .2, -1: 0
 	Patterns  int     // most patterns, default 256
-	Work      int     // occurrences looked at for each rarest tool, default 2²¹; 100 bytes of memory each
+	Work      int     // limit of occurrences examined for each rarest tool, default 2²¹; 100 bytes of memory each
 	Stop      func() bool
 	Progress  func(done float64) // from 0 to 1, from any goroutine
 
-	Rubric *score.Rubric // of proposals, [Bundled] unless given; dimensions as there
-	Newest int           // episodes proposals are made from, default 200,000: each call of them takes about 100 bytes
+	Rubric *score.Rubric // scores the proposals, default [Bundled]; it may use only the dimensions of [Bundled]
+	Newest int           // newest episodes that are mined, default 200,000: each call of them takes about 100 bytes
 }
 
-// filled puts the defaults in the place of what is not given.
+// filled returns the options with defaults for the fields that are not set.
 func (o Options) filled() Options {
 	o.Support = cmp.Or(max(o.Support, 0), 3)
 	o.Sessions = min(cmp.Or(max(o.Sessions, 0), 2), o.Support)
@@ -73,33 +73,33 @@ func (o Options) filled() Options {
 // Pattern is a DAG of calls that tasks have in common.
 type Pattern struct {
 	Tools    []int32 // in topological order, ties by number
-	After    [][]int // of each call, the calls right before it
-	Support  int     // tasks that have it, in its order
-	Sessions int     // of them
-	Together int     // tasks in which its calls stand close together, in whatever order
+	After    [][]int // of each call, its direct predecessors
+	Support  int     // tasks that contain it, in its order
+	Sessions int     // sessions of these tasks
+	Together int     // tasks in which its calls are close together, in any order
 	All      int     // tasks that call all its tools
 	Found    []Occurrence
 
 	order order // of its calls
 }
 
-// Occurrence is a pattern in one task.
+// Occurrence is one occurrence of a pattern in a task.
 type Occurrence struct {
-	Task  int     // its place in the list of tasks
-	Calls []uint8 // of the pattern, their places in the task
+	Task  int     // its index in the list of tasks
+	Calls []uint8 // of each call of the pattern, the index in the task
 }
 
-// Result is what was found.
+// Result holds the patterns found.
 type Result struct {
-	Patterns []Pattern // by calls that it would save, (n - 1)·support, then by tools
+	Patterns []Pattern // sorted by the calls that they would save, (n - 1)·support, then by tools
 
-	// Partial: the limit of work was met, or more patterns than wanted were found. What is there is right; something may
-	// be missing.
+	// Partial is true if the limit of work was reached or more patterns were found than requested. The patterns are
+	// correct, but some may be missing.
 	Partial bool
 }
 
-// Patterns finds what tasks have in common. tools is how many there are. It ends early, with what it
-// then has no use for, once Stop says so.
+// Patterns finds the patterns that tasks have in common. tools is the number of tools. It ends early once Stop
+// returns true; the result is then incomplete and not to be used.
 func Patterns(tasks []Task, tools int, o Options) Result {
 	m := &miner{Options: o.filled(), tasks: tasks, rank: make([]int32, tools), has: make([][]int32, tools), calls: make([]int, tools)}
 	roots := m.rankTools()
@@ -122,10 +122,10 @@ func Patterns(tasks []Task, tools int, o Options) Result {
 	return r
 }
 
-// explains reports whether (nearly) all tasks of a pattern are tasks of another one that has all its
-// tools and more: where both have an order of their own, the larger one says what the tasks have in
-// common. Of two as large it is enough to share half of the tools: they are pieces of one routine that is
-// longer than a pattern may be.
+// explains reports whether pattern p makes pattern small redundant, because (nearly) all tasks of small are tasks
+// of p. A larger p must have all tools of small: even if both have their own order, the larger one describes what
+// the tasks have in common. For two of equal size it is enough to share half of the tools: they are pieces of one
+// routine that is longer than the largest pattern.
 func (m *miner) explains(p, small *Pattern) bool {
 	if len(p.Tools) < len(small.Tools) {
 		return false
@@ -143,8 +143,8 @@ func (m *miner) explains(p, small *Pattern) bool {
 	return m.nearly(both, small.Support)
 }
 
-// choose looks candidates up, the one that saves most first, and keeps those that no other explains,
-// until there are as many as wanted or too many were looked up. more: some were left.
+// choose looks up the occurrences of candidates, those that save the most calls first, and keeps candidates that no
+// other explains, up to the limits of patterns and of lookups. more is true if candidates were left.
 func (m *miner) choose(candidates []*set) (chosen []Pattern, more bool) {
 	const tries = 8
 	for i, c := range candidates {
@@ -197,9 +197,9 @@ func (m *miner) tell(done float64) {
 	}
 }
 
-// belonging are the sets with an order in which every part belongs: beside the rest of the set it stands more often
-// than chance makes any tool stand beside any set of that size (expected number at most 1). Sets of the
-// very same tasks are one case, not many.
+// belonging returns the sets with an order in which every tool belongs: at most 1 pair of any tool and any set
+// of that size is expected to be next to each other so often by chance. Sets of exactly the same tasks count as one
+// case.
 func (m *miner) belonging(sets []set, tools int) (belong []*set) {
 	at := make(map[[MostCalls]int32]*set, len(sets))
 	var cases [MostCalls + 1]map[uint64]bool
@@ -214,12 +214,12 @@ func (m *miner) belonging(sets []set, tools int) (belong []*set) {
 	for i := range sets {
 		s := &sets[i]
 		size := len(s.tools)
-		if size < m.Least || s.ordered < m.Support || s.tools[0] == s.tools[size-1] { // one tool again and again
+		if size < m.Least || s.ordered < m.Support || s.tools[0] == s.tools[size-1] { // one tool repeated
 			continue
 		}
 		possible := float64(len(cases[size-1])) * float64(tools)
 		chance := func(tool int32) bool {
-			rest := at[key(without(s.tools, []int32{tool}))] // nil: it does not hold together by itself
+			rest := at[key(without(s.tools, []int32{tool}))] // nil: the rest is not a connected set
 			return rest != nil && expected(possible, rest.tasks, s.tasks, float64(rest.slots)/float64(rest.tasks), float64(m.calls[tool])/float64(m.all)) > 0
 		}
 		if !slices.ContainsFunc(s.tools, chance) {
@@ -229,7 +229,7 @@ func (m *miner) belonging(sets []set, tools int) (belong []*set) {
 	return belong
 }
 
-// key names a set of tools.
+// key returns a map key for a set of tools.
 func key(tools []int32) (k [MostCalls]int32) {
 	for i, t := range tools {
 		k[i] = t + 1
@@ -237,7 +237,7 @@ func key(tools []int32) (k [MostCalls]int32) {
 	return k
 }
 
-// closed leaves out what (nearly) always is part of something larger, in whatever order.
+// closed removes the sets that are (nearly) always part of a larger set, in any order.
 func (m *miner) closed(all []*set) []*set {
 	having := map[int32][]*set{} // by tool
 	for _, s := range all {
@@ -252,10 +252,10 @@ func (m *miner) closed(all []*set) []*set {
 	})
 }
 
-// nearly reports whether part of the tasks are as good as all.
+// nearly reports whether part is at least a share of 1 - Tolerance of all.
 func (m *miner) nearly(part, all int) bool { return float64(part) >= (1-m.Tolerance)*float64(all) }
 
-// pattern looks a set up: in each task the calls in its order that stand closest together.
+// pattern looks up the occurrences of a set: in each task, the closest calls that have its order.
 func (m *miner) pattern(c *set) (p Pattern) {
 	roles := c.order.topological(c.tools)
 	p.order = c.order.moved(roles)
@@ -274,7 +274,7 @@ func (m *miner) pattern(c *set) (p Pattern) {
 		}
 	}
 	sets, _ := m.grow(c.tools[0], c.tools)
-	if len(sets) == 0 || len(sets[len(sets)-1].tools) < len(c.tools) { // the limit of work was met
+	if len(sets) == 0 || len(sets[len(sets)-1].tools) < len(c.tools) { // the limit of work was reached
 		return p
 	}
 	last, sessions := int32(-1), map[int32]bool{}
@@ -299,14 +299,14 @@ func (m *miner) pattern(c *set) (p Pattern) {
 	return p
 }
 
-// expected is at most how many sets with a part like this there are by chance: of n tasks that have the
-// rest of the set, k have the part beside it, where slots calls stand beside the rest and a share of all
-// calls are of that tool. Among that many candidates the number expected is
+// expected returns the logarithm of an upper bound on the number of sets that have such a part by chance. n tasks have
+// the rest of the set, and k of them have the part next to it; slots is the mean number of calls next to the rest in
+// these tasks, and share is the tool's share of all calls. Among that many candidates, the expected number is
 //
 //	candidates · exp(-n · KL(k/n ‖ p)),    p = 1 - (1 - share)^slots
 //
-// by the bound of Chernoff; KL is the divergence of the observed from the expected share. The result is
-// its logarithm, and no less than that of all candidates where there are no more than expected.
+// by the Chernoff bound; KL is the divergence of the observed from the expected share. If the observed share
+// is not above the expected one, the bound is the number of candidates.
 func expected(candidates float64, n, k int, slots, share float64) float64 {
 	all := numeric.Ln(max(1, candidates))
 	if n == 0 || share >= 1 {
@@ -316,7 +316,7 @@ func expected(candidates float64, n, k int, slots, share float64) float64 {
 	q := min(1, float64(k)/float64(n))
 	if q <= p || p <= 0 {
 		if p <= 0 && q > 0 {
-			return -all - 1 // no other call stands beside it at all
+			return -all - 1 // no other call is next to the rest at all
 		}
 		return all
 	}

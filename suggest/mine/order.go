@@ -1,14 +1,14 @@
 package mine
 
-// MostCalls is the largest pattern: what comes before a call of it fits a byte.
+// MostCalls is the size of the largest pattern: the predecessors of a call are the bits of one byte.
 const MostCalls = 8
 
-// An order of up to eight calls says of each, as bits, which others it comes after.
+// An order of up to eight calls holds, for each call, the calls that it comes after as bits.
 type order [MostCalls]uint8
 
 func (o *order) has(a, b int) bool { return o[b]>>a&1 != 0 }
 
-// holds reports whether calls in order o are in another order, too.
+// holds reports whether o contains another order: calls in order o are also in the other one.
 func (o *order) holds(other *order) bool {
 	for b, before := range other {
 		if before&^o[b] != 0 {
@@ -18,12 +18,13 @@ func (o *order) holds(other *order) bool {
 	return true
 }
 
-// agree is the share of the occurrences that must have one call after another for it to be the order.
-// Up to eight calls, pairs that nine tenths agree on never form a cycle: an occurrence contradicts at
-// least one pair of a cycle, and no pair has more than a tenth against it.
+// agree is the share of the occurrences that must have one call after another for the pair to be in the order.
+// For up to eight calls, the pairs that nine tenths agree on never form a cycle: an occurrence contradicts at
+// least one pair of a cycle, and at most a tenth of the occurrences contradict a pair.
 const agree = 0.9
 
-// consensus is the order of k calls that the occurrences agree on, and how many have it; 0 if it is not one piece.
+// consensus returns the order of k calls that the occurrences agree on, and the number of occurrences that have it; 0
+// if the order does not connect all calls.
 func consensus(occurred map[order]int, k int) (o order, n int) {
 	var count [MostCalls][MostCalls]int
 	all := 0
@@ -44,7 +45,7 @@ func consensus(occurred map[order]int, k int) (o order, n int) {
 			}
 		}
 	}
-	for a := range k { // a before b before c is a before c
+	for a := range k { // transitive closure: a before b and b before c imply a before c
 		for b := range k {
 			if o.has(a, b) {
 				o[b] |= o[a]
@@ -62,7 +63,7 @@ func consensus(occurred map[order]int, k int) (o order, n int) {
 	return o, n
 }
 
-// reduced leaves out what follows.
+// reduced returns the transitive reduction.
 func (o order) reduced() order {
 	r := o
 	for b := range o {
@@ -75,7 +76,7 @@ func (o order) reduced() order {
 	return r
 }
 
-// topological lists the calls so that each comes after those before it, the smallest tool first.
+// topological returns the calls in topological order, with the smallest tool first on ties.
 func (o order) topological(tools []int32) (calls []int) {
 	for done := uint8(0); len(calls) < len(tools); {
 		best := -1
@@ -90,7 +91,7 @@ func (o order) topological(tools []int32) (calls []int) {
 	return calls
 }
 
-// moved is the order of the calls in other places.
+// moved returns the order after a permutation: call calls[i] becomes call i.
 func (o order) moved(calls []int) (m order) {
 	for i, b := range calls {
 		for j, a := range calls {
@@ -102,7 +103,7 @@ func (o order) moved(calls []int) (m order) {
 	return m
 }
 
-// whole reports whether the calls are one piece.
+// whole reports whether the order connects all k calls.
 func (o order) whole(k int) bool {
 	reached := uint8(1)
 	for range k {
@@ -115,7 +116,7 @@ func (o order) whole(k int) bool {
 	return reached == uint8(1<<k-1)
 }
 
-// orderOf is the order in which the given calls of a task stand.
+// orderOf returns the order of the given calls in a task.
 func (t *Task) orderOf(calls []uint8) (o order) {
 	for b, y := range calls {
 		for a, x := range calls {

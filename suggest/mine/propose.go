@@ -15,7 +15,7 @@ import (
 	"waymark/score"
 )
 
-// State of a proposal.
+// State is the state of a proposal.
 type State string
 
 const (
@@ -26,16 +26,16 @@ const (
 
 // Proposal is a capability that the history suggests.
 type Proposal struct {
-	ID         string             `json:"id"` // names its tools and their order: what is the same has the same id
+	ID         string             `json:"id"` // hash of its tools and their order: equal patterns have equal ids
 	State      State              `json:"state"`
-	Rank       int                `json:"rank,omitempty"` // among those that wait for a decision, from 1
+	Rank       int                `json:"rank,omitempty"` // among the undecided proposals, from 1
 	Capability catalog.Capability `json:"capability"`
 	Composite  score.Decimal      `json:"composite"` // by the rubric
 	Verdict    string             `json:"verdict"`
 	Caution    bool               `json:"caution,omitempty"`
 	Scores     []Score            `json:"scores"`
 	Evidence   Evidence           `json:"evidence"`
-	Notes      []string           `json:"notes,omitempty"`  // what whoever approves it should know
+	Notes      []string           `json:"notes,omitempty"`  // remarks for the person who approves it
 	Reason     string             `json:"reason,omitempty"` // of a rejection
 }
 
@@ -48,23 +48,23 @@ type Score struct {
 	Explanation string        `json:"explanation"`
 }
 
-// Evidence is what was counted.
+// Evidence holds the counts behind a proposal.
 type Evidence struct {
-	Tasks     int      `json:"tasks"`    // that did it, in this order
-	Sessions  int      `json:"sessions"` // of them
-	Together  int      `json:"together"` // tasks in which its calls stand close together, in whatever order
+	Tasks     int      `json:"tasks"`    // tasks with the pattern, in its order
+	Sessions  int      `json:"sessions"` // sessions of these tasks
+	Together  int      `json:"together"` // tasks in which its calls are close together, in any order
 	All       int      `json:"all"`      // tasks that call all its tools
 	Succeeded int      `json:"succeeded"`
-	Known     int      `json:"known"`     // tasks that did it whose outcome is known
-	BaseRate  float64  `json:"base_rate"` // of success, of tasks with its tools
+	Known     int      `json:"known"`     // tasks with the pattern and a known outcome
+	BaseRate  float64  `json:"base_rate"` // success rate of tasks with its tools
 	Saved     int      `json:"calls_saved"`
-	Calls     int      `json:"calls"`              // of the whole history
-	Nearest   string   `json:"nearest,omitempty"`  // the capability that is most like it
-	Jaccard   float64  `json:"jaccard"`            // of the tools of both
-	Examples  []string `json:"examples,omitempty"` // ids of the newest episodes that did it
+	Calls     int      `json:"calls"`              // calls of the whole history
+	Nearest   string   `json:"nearest,omitempty"`  // the most similar capability
+	Jaccard   float64  `json:"jaccard"`            // similarity of its tools and those of Nearest
+	Examples  []string `json:"examples,omitempty"` // ids of the newest episodes with the pattern
 }
 
-// History is what proposals are made from.
+// History is the input of [Propose].
 type History struct {
 	Episodes     func() iter.Seq2[*episodic.Episode, error] // in the order recorded, the same each time
 	Tool         func(id string) (catalog.Tool, bool)
@@ -74,33 +74,33 @@ type History struct {
 //go:embed rubric.yaml
 var bundled []byte
 
-// Bundled is the rubric that proposals are scored by.
+// Bundled is the default rubric for proposals.
 var Bundled = score.MustLoad(bundled)
 
-// Report is what came of mining.
+// Report is the result of mining.
 type Report struct {
 	Proposals []Proposal `json:"-"`
 	Episodes  int        `json:"episodes"`
-	Sessions  int        `json:"sessions"` // of them; one without a session counts as one
-	Long      int        `json:"long"`     // of them, those with as many calls as a pattern has at least
+	Sessions  int        `json:"sessions"` // sessions of these episodes; an episode without a session counts as one
+	Long      int        `json:"long"`     // episodes with at least as many calls as the smallest pattern
 	Asked     Asked      `json:"asked"`
 	Patterns  int        `json:"patterns"`
-	Weak      int        `json:"weak"`    // patterns that the rubric turns down
-	Partial   bool       `json:"partial"` // something may be missing: a limit of work or of proposals was met
+	Weak      int        `json:"weak"`    // patterns that the rubric rejects
+	Partial   bool       `json:"partial"` // something may be missing: a limit of work or of patterns was reached
 }
 
-// Asked is what a pattern takes.
+// Asked holds the requirements for a pattern.
 type Asked struct {
-	Support  int `json:"support"`   // fewest tasks that did it
+	Support  int `json:"support"`   // fewest tasks with the pattern
 	Sessions int `json:"sessions"`  // fewest sessions among them
 	Least    int `json:"min_tools"` // fewest calls
 	Most     int `json:"max_tools"` // most calls
 }
 
-// ErrStopped says that the options' Stop ended the work.
+// ErrStopped is returned if Options.Stop ended the work.
 var ErrStopped = errors.New("mining was stopped")
 
-// Propose mines a history and makes proposals of what it finds, best first.
+// Propose mines a history and returns proposals for the patterns that the rubric accepts, best first.
 func Propose(h History, o Options) (Report, error) {
 	o = o.filled()
 	if err := CheckRubric(o.Rubric); err != nil {
@@ -137,7 +137,7 @@ func Propose(h History, o Options) (Report, error) {
 		}
 		ids[i] = all[i].ID
 	}
-	for i, rank := range o.Rubric.Rank(ids, results) { // 0: it fails
+	for i, rank := range o.Rubric.Rank(ids, results) { // 0: the rubric rejects it
 		all[i].Rank = rank
 	}
 	r.Proposals = slices.DeleteFunc(all, func(p Proposal) bool { return p.Rank == 0 })
@@ -146,10 +146,10 @@ func Propose(h History, o Options) (Report, error) {
 	return r, nil
 }
 
-// taskID names the task at a place of a pattern.
+// taskID returns the id of the task at index i of a pattern.
 func taskID(i int) string { return fmt.Sprintf("t%d", i+1) }
 
-// contentID names tools and their order.
+// contentID returns an id that depends only on the tools and their order.
 func contentID(tools []string, after [][]int) string {
 	h := sha256.New()
 	for i, t := range tools {

@@ -12,7 +12,7 @@ import (
 	"waymark/score"
 )
 
-// The dimensions that a history gives, and the gate.
+// The dimensions that can be scored from a history, and the gate.
 const (
 	dimSupport  = "support"
 	dimSuccess  = "success"
@@ -24,8 +24,8 @@ const (
 
 var dimensions = []string{dimSupport, dimSuccess, dimCohesion, dimSavings, dimNovelty}
 
-// CheckRubric reports why proposals cannot be scored by a rubric: it asks for what a history does not
-// tell, or on another scale than 0 to 10.
+// CheckRubric returns an error if proposals cannot be scored by a rubric: it has a dimension that a history
+// cannot supply, another scale than 0 to 10, or requires success although outcomes may be unknown.
 func CheckRubric(r *score.Rubric) error {
 	for _, d := range r.Definition().Dimensions {
 		if !slices.Contains(dimensions, d.Name) {
@@ -41,17 +41,17 @@ func CheckRubric(r *score.Rubric) error {
 	return nil
 }
 
-// How scores are worked out. The points where one is full are chosen, not measured.
+// Parameters of the scores. The points at which a score is full are chosen, not measured.
 const (
-	fullSupport = 32  // times the least support
-	fullSavings = 0.1 // of all calls
-	knownLeast  = 3   // outcomes before they say anything
+	fullSupport = 32  // multiple of the least support
+	fullSavings = 0.1 // share of all calls
+	knownLeast  = 3   // least number of known outcomes
 )
 
-// mostExamples is how many episodes are named with a proposal, the newest.
+// mostExamples is the number of episodes listed with a proposal, the newest ones.
 const mostExamples = 5
 
-// score makes the proposal of a draft, with what its rubric says of it.
+// score returns the proposal of a draft and the result of its rubric.
 func (d *draft) score(g *gathered, h History, r *score.Rubric, support int) (p Proposal, result score.Result, err error) {
 	e := d.evidence(g, h)
 	type given struct {
@@ -108,10 +108,10 @@ func (d *draft) score(g *gathered, h History, r *score.Rubric, support int) (p P
 	return p, result, err
 }
 
-// evidence counts what speaks for a draft.
+// evidence counts the evidence for a draft.
 func (d *draft) evidence(g *gathered, h History) Evidence {
 	p := d.pattern
-	var own, base tally // base is what tasks with the pattern's tools reach on average, whether in this pattern or not
+	var own, base tally // base: all tasks with the pattern's tools, whether in this pattern or not
 	for _, o := range p.Found {
 		own.add(g.tasks[o.Task].Outcome)
 	}
@@ -131,12 +131,12 @@ func (d *draft) evidence(g *gathered, h History) Evidence {
 	return e
 }
 
-// hundredths is a score on its scale.
+// hundredths limits a score to its scale of 0 to 10 and rounds it to two decimals.
 func hundredths(x float64) score.Decimal {
 	return score.Hundredths(int(math.Round(100 * min(10, max(0, x)))))
 }
 
-// nearest is the capability whose tools are most like these, ties by id; none if no tool is in one.
+// nearest returns the capability with the most similar tools, ties by id; none if no capability has any of the tools.
 func nearest(tools []string, caps []catalog.Capability) (id string, jaccard float64) {
 	distinct := slices.Compact(slices.Sorted(slices.Values(tools)))
 	for _, c := range caps {
@@ -150,7 +150,7 @@ func nearest(tools []string, caps []catalog.Capability) (id string, jaccard floa
 	return id, jaccard
 }
 
-// capability is what would be published.
+// capability returns the capability that would be published.
 func (d *draft) capability(proposal string, w *arguments) (catalog.Capability, error) {
 	told := d.told()
 	name, intent := told, strings.ToLower(told)

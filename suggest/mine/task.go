@@ -7,31 +7,31 @@ import (
 	"waymark/episodic"
 )
 
-// Apart is the number of a tool whose calls no pattern contains, and through which none goes.
+// Apart is the number of a tool whose calls are in no pattern; no order passes through them.
 const Apart int32 = -1
 
-// MaxCalls is how many calls of a task are looked at, the first ones.
+// MaxCalls is the number of calls of a task that are considered, the first ones.
 const MaxCalls = 256
 
 // Task is one task as a DAG of calls in topological order.
 type Task struct {
 	ID      string  // of the episode
-	Session int32   // tasks of one session are one witness
+	Session int32   // tasks of one session count as one witness
 	Tools   []int32 // of each call
-	Steps   []int32 // of each call, its place in the episode
+	Steps   []int32 // of each call, its index in the episode
 	Outcome episodic.Outcome
 
-	near  [][]uint8               // of each call, the calls close to it, rising
+	near  [][]uint8               // of each call, the calls close to it, ascending
 	above [][MaxCalls / 64]uint64 // of each call, as bits, the calls it comes after
 }
 
-// Of makes a task of an episode: without failed steps, whose predecessors hand on to what came after.
-// number gives a tool its number, or [Apart].
+// Of converts an episode to a task. It drops failed steps and links their predecessors to their successors.
+// number returns the number of a tool, or [Apart].
 func Of(e *episodic.Episode, session int32, number func(tool string) int32) Task {
 	t := Task{ID: e.ID, Session: session, Outcome: e.Outcome}
 	before := e.Before()
-	stands := make([][]int32, len(e.Steps)) // for what comes right after a step: the call, or those before a failed one
-	var right [][]int32                     // of each call, the calls right before it
+	stands := make([][]int32, len(e.Steps)) // linked to a step's successors: its call, or its predecessors if it failed
+	var right [][]int32                     // of each call, its direct predecessors
 	for _, i := range e.Order() {
 		var calls []int32
 		for _, b := range before[i] {
@@ -46,7 +46,7 @@ func Of(e *episodic.Episode, session int32, number func(tool string) int32) Task
 		if len(t.Tools) == MaxCalls {
 			break
 		}
-		if tool := number(e.Steps[i].Tool); tool != Apart { // else it hands on nothing
+		if tool := number(e.Steps[i].Tool); tool != Apart { // else it links to nothing
 			stands[i] = []int32{int32(len(t.Tools))}
 			t.Tools, t.Steps, right = append(t.Tools, tool), append(t.Steps, int32(i)), append(right, calls)
 		}
@@ -55,12 +55,12 @@ func Of(e *episodic.Episode, session int32, number func(tool string) int32) Task
 	return t
 }
 
-// mostNear bounds the calls close to one: those of large parallel groups are no neighbourhood.
+// mostNear is the limit of calls close to one call: the calls of large parallel groups do not all count as close.
 const mostNear = 32
 
-// relate computes above as the transitive closure of the calls right before each, a row of bits for each call: calls come
-// after those they depend on, so one pass is enough. Near are the calls at most two links away, in either direction: one
-// other may stand between.
+// relate computes above as the transitive closure of right, the direct predecessors, with a row of bits for each call.
+// Predecessors have smaller numbers, so one pass is enough. near holds the calls at most two links away, in either
+// direction, so that at most one other call is between.
 func (t *Task) relate(right [][]int32) {
 	t.near, t.above = make([][]uint8, len(right)), make([][MaxCalls / 64]uint64, len(right))
 	join := func(i int, b int32) {
@@ -90,7 +90,7 @@ func (t *Task) relate(right [][]int32) {
 // follows reports whether call b comes after call a.
 func (t *Task) follows(a, b uint8) bool { return t.above[b][a/64]&(1<<(a%64)) != 0 }
 
-// beside yields the calls close to any of some calls, each once.
+// beside yields the calls close to any of the given calls, each once, without the given ones.
 func (t *Task) beside(calls []uint8) iter.Seq[uint8] {
 	return func(yield func(uint8) bool) {
 		for c, x := range calls {

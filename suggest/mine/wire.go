@@ -12,17 +12,18 @@ import (
 	"waymark/suggest/history"
 )
 
-// inputs are the arguments with which one call of a pattern was made, as far as digests tell: of an argument without one,
-// such as a flag, nothing is known but what its tool requires.
+// inputs counts the arguments of one call of a pattern, as far as digests show them. An argument without a digest, such
+// as a flag, is not counted; all that is known of it is whether its tool requires it.
 type inputs struct {
-	made    int            // calls with a digest
-	given   map[string]int // of them, those with the argument
-	several map[string]int // by path of its result, those that held several values there
+	made    int            // calls with a digest of an argument
+	given   map[string]int // of these calls, those with the argument
+	several map[string]int // by path of the result: calls with several values there
 }
 
-// observe counts the steps of one occurrence. What a call was given counts as a result, too, of a tool of its own, so that
-// a value comes from where it stands first, be it an argument or a result of a call before. All occurrences are observed as
-// one episode, in which nothing counts as chance: arguments that rarely change share their parameter all the same.
+// observe counts the steps of one occurrence. The arguments of a call also count as the result of a pseudo-tool of
+// their own, so that a value comes from its first appearance, either an argument or a result of an earlier call. All
+// occurrences count as one episode, so that no match counts as chance: arguments that rarely change still share their
+// parameter.
 func (d *draft) observe(steps []*episodic.Step) {
 	var before []history.Call
 	for i, s := range steps {
@@ -49,7 +50,7 @@ func (d *draft) observe(steps []*episodic.Step) {
 	}
 }
 
-// arguments are the arguments of all calls and the parameters they ask for.
+// arguments holds the arguments of all calls, and the parameters that they refer to.
 type arguments struct {
 	d      *draft
 	args   []map[string]json.RawMessage
@@ -57,7 +58,7 @@ type arguments struct {
 	notes  []string
 }
 
-// wire gives each call the arguments that most of the calls had, and those that its tool requires.
+// wire assigns to each call the arguments that most of the observed calls had, and those that its tool requires.
 func (d *draft) wire() *arguments {
 	w := &arguments{d: d, args: make([]map[string]json.RawMessage, len(d.tools)), params: map[string]json.RawMessage{}}
 	for i, in := range d.inputs {
@@ -83,7 +84,7 @@ func (d *draft) wire() *arguments {
 	return w
 }
 
-// argument says where the value of an argument comes from: where it mostly did, else from a parameter.
+// argument returns the source of an argument: the one that it came from in most cases, else a parameter.
 func (w *arguments) argument(i int, name string, wires []history.Wire) json.RawMessage {
 	for _, x := range wires {
 		to, path, ok := x.Reference()
@@ -91,7 +92,7 @@ func (w *arguments) argument(i int, name string, wires []history.Wire) json.RawM
 			continue
 		}
 		from := int(x.From)
-		if from >= len(w.args) { // the same value as an argument before: the same source
+		if from >= len(w.args) { // the value equals an earlier argument: the same source
 			if given, ok := w.args[from-len(w.args)][strings.TrimPrefix(path, ".")]; ok {
 				return given
 			}
@@ -109,8 +110,8 @@ func (w *arguments) argument(i int, name string, wires []history.Wire) json.RawM
 
 func reffed(path string) json.RawMessage { return encoded(map[string]string{"$from": path}) }
 
-// parameter adds a parameter for an argument. Its schema is the property as the tool's own schema has it, but for one with
-// a reference ("$ref"), which would point nowhere in another schema.
+// parameter adds a parameter for an argument and returns a reference to it. Its schema is that of the property in the
+// tool's own schema, or empty if that has a reference ("$ref"), which would point nowhere in another schema.
 func (w *arguments) parameter(i int, name string) json.RawMessage {
 	schema := json.RawMessage(`{}`)
 	if t := w.d.known[i]; t != nil {
@@ -129,7 +130,7 @@ func (w *arguments) parameter(i int, name string) json.RawMessage {
 	return reffed("params." + p)
 }
 
-// inputSchema describes the parameters; all are required, since the tasks had them.
+// inputSchema returns the schema of the parameters, nil if there are none; all are required, since the tasks had them.
 func (w *arguments) inputSchema() json.RawMessage {
 	if len(w.params) == 0 {
 		return nil
@@ -140,7 +141,7 @@ func (w *arguments) inputSchema() json.RawMessage {
 func encoded(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // texts, and what was decoded before
+		panic(err) // strings, or JSON that was decoded before
 	}
 	return b
 }

@@ -9,15 +9,16 @@ import (
 	"waymark/suggest/semantic"
 )
 
-// A word is common if this share of the intents has it and no fewer than three of them, so that it names no single case.
+// A word is common if at least this share of the intents and at least three of them have it, so that it identifies no
+// single case.
 const (
 	commonShare = 0.4
 	commonLeast = 3
 	commonMost  = 6 // words
 )
 
-// common are the words that many of the intents have, as the intent has them that has the most, of several the shortest.
-// Words with digits are left out: they name a case, not a kind of task.
+// common returns the words that many of the intents have, as written in the intent that has the most of them, on ties
+// the shortest one. Words with digits are left out, because they identify a case, not a kind of task.
 func common(intents []string) []string {
 	count, told := map[string]int{}, 0
 	for _, intent := range intents {
@@ -44,12 +45,12 @@ func common(intents []string) []string {
 	return best
 }
 
-// spoken is what a tool does in the words of its name: github:search_issues is "search issues".
+// spoken returns the name of a tool as words: github:search_issues becomes "search issues".
 func spoken(id string) string {
 	return cmp.Or(strings.Join(semantic.Parts(id[strings.LastIndexByte(id, ':')+1:]), " "), id)
 }
 
-// told says in one sentence what the calls do, in their order.
+// told returns one sentence that describes the calls in their order.
 func (d *draft) told() string {
 	parts := make([]string, len(d.tools))
 	for i, id := range d.tools {
@@ -58,7 +59,7 @@ func (d *draft) told() string {
 	return capital(strings.Join(parts, ", then "))
 }
 
-// capital makes the first letter upper case.
+// capital returns s with its first letter in upper case.
 func capital(s string) string {
 	for i, r := range s {
 		return string(unicode.ToUpper(r)) + s[i+len(string(r)):]
@@ -66,7 +67,7 @@ func capital(s string) string {
 	return s
 }
 
-// slug makes a part of an id of the first words of a name.
+// slug returns the first five words of a name, joined for use in an id.
 func slug(name string) string {
 	fields := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 	return strings.Join(fields[:min(len(fields), 5)], "-")

@@ -6,22 +6,22 @@ import (
 	"waymark/internal/numeric"
 )
 
-// A word of a request may stand as a word of the index that is used like it, by the cosine of their vectors:
+// A word of a request may stand for a word of the index with similar usage, by the cosine of their vectors:
 //
 //	near(w, u) = 0.7 · (cos(w, u) - 0.4) / 0.6, of the 16 nearest words u
 //
-// Chosen on the development half of hand-written requests for single tools; between 0.4 and 1 and with floors from 0.3
-// to 0.5 the mean reciprocal rank moves by less than 0.01.
+// Chosen on the development half of hand-written requests for single tools; with alikeMost between 0.4 and 1 and floors
+// from 0.3 to 0.5 the mean reciprocal rank changes by less than 0.01.
 const (
 	alikeMost  = 0.7
 	alikeFloor = 0.4
 	alikeKept  = 16
 )
 
-// termVectors are the vectors of those terms that have one, in eight bits a number.
+// termVectors are the vectors of those terms that have one, in eight bits per component.
 type termVectors struct {
 	term  []int32
-	width int // dimension, filled up with zeros to a multiple of 16
+	width int // dimension, padded with zeros to a multiple of 16
 	code  []int8
 	scale []float32
 }
@@ -48,7 +48,7 @@ func (v *termVectors) add(term int32, x []float64) {
 	}
 }
 
-// findAlike adds the terms that are used like the words of the request.
+// findAlike adds variants for the terms with usage similar to the words of the request.
 func (x *Matching) findAlike() {
 	m := x.matcher
 	if m.vectors == nil || len(m.terms.term) == 0 {
@@ -70,14 +70,14 @@ func (x *Matching) findAlike() {
 	}
 }
 
-// codeScan is the memory that a comparison with all codes needs.
+// codeScan is the scratch memory for a comparison with all codes.
 type codeScan struct {
 	query []int16
 	dots  []int32
 }
 
-// nearest appends the terms with a cosine above the floor, the nearest first and alikeKept at most, besides the word
-// itself. Codes are integers: their products are the same on every machine.
+// nearest appends the terms with a cosine above alikeFloor, the nearest first: at most alikeKept and the word itself.
+// Codes are integers, so their products are the same on every machine.
 func (v *termVectors) nearest(dst []Hit, x []float64, s *codeScan) []Hit {
 	const steps = 4095 // 127·4095·width fits 32 bits
 	most, norm := 0.0, 0.0

@@ -1,18 +1,18 @@
 package semantic
 
-// Collection is a collection of texts that lists those with a term: a [Matcher], [Requests], or others.
+// Collection is a collection of texts that can list the texts with a term: a [Matcher], [Requests], or others.
 type Collection interface {
 	Len() int
 	Having(term string, visit func(text int32)) // each once
 }
 
-// Occurrence says how a term of a request occurs in collections of texts.
+// Occurrence describes how a term of a request occurs in collections of texts.
 type Occurrence struct {
-	Texts    int  // that have the term
-	Together bool // one of them has another term of the request as well
+	Texts    int  // texts that have the term
+	Together bool // at least one of these texts has another term of the request as well
 }
 
-// Occurrences counts the texts that have each of some terms, which must differ.
+// Occurrences counts the texts that have each of the terms, which must be distinct.
 func Occurrences(terms []string, collections ...Collection) []Occurrence {
 	found := make([]Occurrence, len(terms))
 	for _, c := range collections {
@@ -31,10 +31,11 @@ func Occurrences(terms []string, collections ...Collection) []Occurrence {
 	return found
 }
 
-// Len is the number of documents.
+// Len returns the number of documents.
 func (m *Matcher) Len() int { return m.index.docs }
 
-// IDF is the inverse document frequency of a term, that of a term without documents if no document has it.
+// IDF returns the inverse document frequency of a term. A term that no document has gets the value of the base matcher,
+// if there is one, else that of a term without documents.
 func (m *Matcher) IDF(term string) float64 {
 	if t, ok := m.index.words.find(term); ok {
 		return m.index.idf[t]

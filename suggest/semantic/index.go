@@ -22,25 +22,25 @@ func idf(n, documents int) float64 {
 	return numeric.Ln(1 + (float64(documents-n)+0.5)/(float64(n)+0.5))
 }
 
-// index is an inverted index: for each term the documents that have it, and how fully each speaks of it.
+// index is an inverted index: for each term the documents that have it, and how fully each covers it.
 type index struct {
 	docs  int
 	words *vocabulary
 	idf   []float64 // by term
 	lists []span    // by term
-	doc   []int32   // increasing within a list
+	doc   []int32   // documents, increasing within a list
 	own   []float32 // in [0, 1]
 }
 
-// Weights of a term in the fields of a document, and how much the length of a field matters (b): with 1 a term is measured
-// against the length in full, with 0 not at all. They were chosen on half of the training requests of three public
-// histories of tool use; halving or doubling one moves recall@5 by 0.02 or less.
+// weights are, for each field, the weight of a term and the length normalisation b: with 1 the count of a term is
+// divided by the relative length in full, with 0 not at all. They were chosen on half of the training requests of three
+// public histories of tool use; halving or doubling one changes recall@5 by 0.02 or less.
 var weights = [fields]struct{ weight, b float64 }{{1.5, .5}, {1, .5}, {.4, .6}}
 
-// saturation is K1 of BM25: a term that is said often counts little more than one that is said once.
+// saturation is K1 of BM25: a term that occurs often counts little more than one that occurs once.
 const saturation = 0.9
 
-// newIndex reads documents and fills the inverted index. With tf_f the count of a term in field f and |f| the length of the
+// newIndex builds the inverted index of documents. With tf_f the count of a term in field f and |f| the length of the
 // field,
 //
 //	tf  = Σ_f w_f · tf_f / (1 - b_f + b_f·|f|/avg|f|)       f = name, text, properties
@@ -90,7 +90,7 @@ func newIndex(docs []Document, stop func() bool) *index {
 				norm[f] += float64(w.b*length[i][f]*having[f]) / sum[f]
 			}
 		}
-		for t, count := range counts[i] { // each has a list of its own: any order
+		for t, count := range counts[i] { // each term has its own list: any order
 			tf := 0.0
 			for f, w := range weights {
 				if count[f] > 0 {
@@ -126,10 +126,10 @@ func (r *reader) count(texts [fields][]int32, terms []int32) map[int32]*[fields]
 	return counts
 }
 
-// span is a part of a larger array: n elements from at on.
+// span is a part of a larger array: n elements from position at on.
 type span struct{ at, n int32 }
 
-// having lists the documents that have a term, and how fully each speaks of it.
+// having returns the documents that have a term, and how fully each covers it.
 func (x *index) having(term int32) (doc []int32, own []float32) {
 	l := x.lists[term]
 	return x.doc[l.at : l.at+l.n], x.own[l.at : l.at+l.n]

@@ -2,11 +2,11 @@ package semantic
 
 import "waymark/internal/numeric"
 
-// fast says that there are vector instructions, a variable so that tests can switch it.
+// fast is true if the processor has vector instructions. It is a variable so that tests can switch it.
 var fast = numeric.AVX2
 
-// dot32 is x·y in single precision over four lanes, added as (a+b)+(c+d), then what is left over; each product is rounded
-// before it is added.
+// dot32 returns x·y in single precision over four lanes, added as (a+b)+(c+d), then the remaining elements; each
+// product is rounded before it is added.
 func dot32(x, y []float32) float32 {
 	y = y[:len(x)]
 	var a, b, c, d float32

@@ -9,13 +9,13 @@ import (
 	"waymark/internal/numeric"
 )
 
-// A Matcher compares requests with the documents' own texts, in words that may differ:
+// A Matcher compares requests with the texts of documents, in words that may differ:
 //
 //	match(d) = Σ_w idf(w) · max_u near(w, u)·own(u, d) / Σ_w idf(w)
 //
-// w are the words of the request, u the words of the index, own(u, d) in [0, 1] how much document d speaks of u in
-// its name, text and parameters, and near(w, u) what the thesaurus and the word vectors say, 1 for the word itself. Each word of the
-// request asks for one answer: a document that has five words for it answers it once.
+// w are the words of the request and u the words of the index. own(u, d) in [0, 1] is how fully document d covers u in
+// its name, text and parameters. near(w, u) is the similarity by thesaurus and word vectors, 1 for the word itself.
+// Only the best match of each word of the request counts: a document with five words for it gains nothing over one.
 //
 // A Matcher is immutable and safe for concurrent use.
 type Matcher struct {
@@ -24,23 +24,23 @@ type Matcher struct {
 	words   *Thesaurus
 	bound   [][]int32 // by entry of the thesaurus, its terms in the index; nil if the index lacks one
 	vectors *WordVectors
-	places  space // of the documents, from the vectors of their words
+	places  space // of the documents, computed from the vectors of their words
 	terms   termVectors
 	pool    sync.Pool // *Matching
 }
 
-// fullWeight is the weight of a term at which a text is taken to speak of it in full: between that of a word of the
-// description and that of one of both name and description. The scale moves no document past another below it.
+// fullWeight is the weight of a term from which on a text counts as covering it fully: between that of a word of the
+// description and that of one of both name and description. Below it, the scaling does not reorder documents.
 const fullWeight = 0.7
 
-// neutralWeight lowers what words count that requests of any kind have ([Neutral]).
+// neutralWeight is the factor for words that occur in requests of any kind ([Neutral]).
 const neutralWeight = 0.5
 
-// ownWeight maps the BM25F weight of a term without idf to [0, 1]: how fully a text speaks of the term.
+// ownWeight maps the BM25F weight of a term without idf to [0, 1]: how fully a text covers the term.
 func ownWeight(weight float64) float32 { return float32(min(1, weight/fullWeight)) }
 
-// NewMatcher reads documents. Without a thesaurus, nil, no word stands for another one; without word vectors, nil, no
-// document is near by them. It returns nil soon after stop, which may be nil, returns true.
+// NewMatcher indexes documents. If words is nil, no word stands for another one; if v is nil, [Matching.Near] is 0.
+// It returns nil soon after stop, which may be nil, returns true.
 func NewMatcher(docs []Document, words *Thesaurus, v *WordVectors, stop func() bool) *Matcher {
 	ix := newIndex(docs, stop)
 	if ix == nil {
@@ -57,7 +57,7 @@ func NewMatcher(docs []Document, words *Thesaurus, v *WordVectors, stop func() b
 	return m
 }
 
-// Beside returns a matcher of documents that came after those of m. Words count what they count there.
+// Beside returns a matcher of documents that were added after those of m. It uses the idf of m.
 func (m *Matcher) Beside(docs []Document) *Matcher {
 	o := NewMatcher(docs, m.words, m.vectors, nil)
 	o.base = m
@@ -67,7 +67,7 @@ func (m *Matcher) Beside(docs []Document) *Matcher {
 	return o
 }
 
-// place puts each document where the vectors of its words point, Σ own(u, d)·vector(u), of length one.
+// place computes the vector of each document, Σ own(u, d)·vector(u), scaled to length one.
 func (m *Matcher) place() {
 	ix, dimension := m.index, m.vectors.Dimension()
 	m.places = space{dimension: dimension, flat: make([]float32, ix.docs*dimension)}
@@ -116,14 +116,14 @@ type Matching struct {
 	codeScan
 	most    float64   // Σ idf
 	sum     []float64 // by document
-	best    []float64 // by document, of the word being looked at
+	best    []float64 // by document, for the current word
 	touched []int32   // documents with a sum
 	met     []int32   // documents with a best
 	row     []float64
-	folded  []float32 // the request among the word vectors; empty if it has none
+	folded  []float32 // vector of the request; empty if none of its words has one
 }
 
-// variant says that a word of a request may stand as terms of the index, all of them, or be written so.
+// variant states that documents with all of the terms match a word of the request, as a synonym or another spelling.
 type variant struct {
 	word  int
 	terms []int32
@@ -165,7 +165,7 @@ func (m *Matcher) Match(text string) *Matching {
 	return x
 }
 
-// fold puts the request where the vectors of its words point.
+// fold computes the vector of the request from the vectors of its words.
 func (x *Matching) fold() {
 	x.folded = x.folded[:0]
 	m := x.matcher
@@ -190,7 +190,7 @@ func (x *Matching) fold() {
 	}
 }
 
-// Near returns how near a document is to the request by word vectors, in [0, 1].
+// Near returns the similarity of a document to the request by word vectors, in [0, 1].
 func (x *Matching) Near(doc int32) float64 {
 	if len(x.folded) == 0 {
 		return 0
@@ -198,7 +198,7 @@ func (x *Matching) Near(doc int32) float64 {
 	return float64(max(0, dot32(x.folded, x.matcher.places.vector(doc))))
 }
 
-// Close returns the memory of x, which must not be used any more.
+// Close returns the memory of x to the pool; x must not be used afterwards.
 func (x *Matching) Close() {
 	for _, d := range x.touched {
 		x.sum[d] = 0
@@ -207,16 +207,16 @@ func (x *Matching) Close() {
 	x.matcher.pool.Put(x)
 }
 
-// read fills in the words of a request. Words said before have no idf; stop words have one only where the request has
-// no other word, and names of the index have them.
+// read fills in the words of a request. Repeated words get no idf. Stop words get one only if the request has no other
+// word and a name in the index has them.
 func (x *Matching) read(text string) {
 	if x.readWords(text, false); !slices.ContainsFunc(x.words, func(w wanted) bool { return w.idf > 0 }) {
 		x.readWords(text, true)
 	}
 }
 
-// readWords fills in one entry of words for each word, also for those that do not count (idf 0), so that
-// words and stems have the same positions, by which relations refer to them.
+// readWords adds one entry to words for each word, even if the word does not count (idf 0), so that words and
+// stems have the same positions; relations refer to these.
 func (x *Matching) readWords(text string, stops bool) {
 	ix := x.matcher.index
 	x.stems, x.words, x.variants = x.stems[:0], x.words[:0], x.variants[:0]
@@ -237,11 +237,11 @@ func (x *Matching) readWords(text string, stops bool) {
 					w.idf *= neutralWeight
 				}
 			}
-			if parts := ix.words.joined[w.word]; parts != nil && w.idf > 0 { // an identifier without its joints
+			if parts := ix.words.joined[w.word]; parts != nil && w.idf > 0 { // an identifier without its separators
 				x.variants = append(x.variants, variant{len(x.words), parts, 1})
 			}
 			x.stems, x.words = append(x.stems, w.stem), append(x.words, w)
-			if n := len(x.words); n > 1 { // two words that somebody wrote as one
+			if n := len(x.words); n > 1 { // two words that some document writes as one
 				x.join(n-2, x.words[n-2].word+w.word)
 			}
 		}
@@ -251,7 +251,7 @@ func (x *Matching) readWords(text string, stops bool) {
 	}
 }
 
-// join relates the words from one on to the term that they are written as without joints, if a document has that.
+// join relates the words from first on to the term that they form without separators, if the index has that.
 func (x *Matching) join(first int, joined string) {
 	if t, ok := x.matcher.index.words.find(stem(joined)); ok {
 		for i := range x.words[first:] {
@@ -270,7 +270,7 @@ func weak(word string) bool {
 	return utf8.RuneCountInString(word) == 1 || strings.Trim(word, "0123456789") == ""
 }
 
-// answer adds what each document says of one word.
+// answer adds to each document its match with one word of the request.
 func (x *Matching) answer(i int, w *wanted) {
 	if w.term >= 0 {
 		x.put([]int32{w.term}, 1)
@@ -280,7 +280,7 @@ func (x *Matching) answer(i int, w *wanted) {
 			x.put(v.terms, v.near)
 		}
 	}
-	// A weak word counts only for documents that answer another word; answers of strong words were added
+	// A weak word counts only for documents that match another word; the strong words were added
 	// first.
 	for _, d := range x.met {
 		if x.sum[d] == 0 && !w.weak {
@@ -294,8 +294,8 @@ func (x *Matching) answer(i int, w *wanted) {
 	x.met = x.met[:0]
 }
 
-// idfRatio lowers what a common word says for a rare one: below half of the idf of the word asked for, in proportion.
-// Terms that the index lacks (nil) are rare.
+// idfRatio returns the factor for a common word that stands for a rare one: it falls in proportion if the idf is below
+// half of the idf of the requested word. Terms that the index lacks (nil) are rare and get factor 1.
 func (x *Matching) idfRatio(terms []int32, than float64) float64 {
 	if terms == nil {
 		return 1
@@ -307,8 +307,8 @@ func (x *Matching) idfRatio(terms []int32, than float64) float64 {
 	return min(1, 2*most/than)
 }
 
-// put raises the answers to the current word, max_u near(w, u)·own(u, d), of the documents that have all of several terms,
-// by the least of them.
+// put raises the best match of the current word, max_u near(w, u)·own(u, d), of the documents that have all of the
+// terms. own is the least of these terms.
 func (x *Matching) put(terms []int32, near float64) {
 	if len(terms) == 0 {
 		return
@@ -333,7 +333,7 @@ func (x *Matching) put(terms []int32, near float64) {
 	}
 }
 
-// Of returns how well a document answers the request, in [0, 1].
+// Of returns how well a document matches the words of the request, in [0, 1].
 func (x *Matching) Of(doc int32) float64 {
 	if x.most == 0 {
 		return 0
@@ -341,8 +341,9 @@ func (x *Matching) Of(doc int32) float64 {
 	return min(1, x.sum[doc]/x.most)
 }
 
-// Top returns the k best documents in the memory of dst, by falling score and then by number: what they say of the words of the
-// request and, weighted, how near they are by word vectors. Nearness is computed only of documents that it can bring in.
+// Top returns the k best documents in the memory of dst, by descending score and then by number. The score is text +
+// (1 - text)·weight·near, of the match of words and the similarity by word vectors. near is computed only for documents
+// that it can bring into the list.
 func (x *Matching) Top(dst []Hit, k int, weight float64) []Hit {
 	dst = dst[:0]
 	score := func(text, near float64) float64 { return text + float64((1-text)*float64(weight*near)) }
@@ -368,5 +369,5 @@ func (x *Matching) Top(dst []Hit, k int, weight float64) []Hit {
 	return dst
 }
 
-// mostNear is above the cosine of any two vectors, which rounding takes a little beyond 1.
+// mostNear is above the computed cosine of any two vectors, which may exceed 1 by rounding.
 const mostNear = 1.001

@@ -5,10 +5,10 @@ import (
 	"unicode"
 )
 
-// ProperNames are the words, in lower case, that text has with a capital in the middle of a sentence and never without.
+// ProperNames returns, in lower case, the words that text writes with a capital in mid-sentence and never without one.
 func ProperNames(text string) map[string]bool {
 	names, plain := map[string]bool{}, map[string]bool{}
-	begins := true // a sentence
+	begins := true // at the start of a sentence
 	for len(text) > 0 {
 		i := strings.IndexFunc(text, unicode.IsLetter)
 		if i < 0 {
@@ -37,8 +37,8 @@ func ProperNames(text string) map[string]bool {
 	return names
 }
 
-// neutralWords are words that requests of any kind have, beyond the stop words: they say neither what is done nor to
-// what.
+// neutralWords are words beyond the stop words that occur in requests of any kind: they describe neither the action nor
+// its object.
 var neutralWords = func() map[string]bool {
 	m := map[string]bool{}
 	for _, w := range strings.Fields(`
@@ -70,10 +70,10 @@ var neutralWords = func() map[string]bool {
 	return m
 }()
 
-// Neutral reports whether requests of any kind have a word, beyond the stop words.
+// Neutral reports whether a word, other than a stop word, occurs in requests of any kind.
 func Neutral(word string) bool { return neutralWords[word] }
 
-// telling are the weights of stems when requests are compared with one another; 1 of any other.
+// telling holds the weights of stems for comparing requests with one another; all others have weight 1.
 var telling = func() map[string]float64 {
 	m := map[string]float64{}
 	for word := range neutralWords {
@@ -85,8 +85,8 @@ var telling = func() map[string]float64 {
 	return m
 }()
 
-// Weight is how much a stem counts when requests are compared with one another: .1 for a stop word, .3 for a neutral one,
-// else 1. Requests that share "let everybody know" are not for the same thing.
+// Weight returns the weight of a stem for comparing requests with one another: .1 for a stop word, .3 for a neutral
+// one, else 1. Requests that share only "let everybody know" are not for the same thing.
 func Weight(stem string) float64 {
 	if w, ok := telling[stem]; ok {
 		return w

@@ -7,13 +7,13 @@ import (
 	"waymark/internal/numeric"
 )
 
-// Requests are past requests, the nearest of which can be found by the cosine of their terms weighted (1 + ln tf)·idf. They
-// are immutable: With returns others.
+// Requests are an index of past requests, to find the nearest by the cosine of their terms weighted (1 + ln tf)·idf.
+// They are immutable: With returns a new index.
 type Requests struct {
 	idf   func(term string) float64
-	lists map[string][]posting // of those there were at first, by term
-	first int
-	newer [][]entry // since then, few: a build indexes them
+	lists map[string][]posting // postings of the initial requests, by term
+	first int                  // number of initial requests
+	newer [][]entry            // requests added since, few: the next build indexes them
 }
 
 // posting is a request that has a term, with the weight of the term in it.
@@ -28,7 +28,7 @@ type entry struct {
 	weight float32
 }
 
-// NewRequests indexes requests. Their numbers are their places in the list.
+// NewRequests indexes requests. Their numbers are their positions in the list.
 func NewRequests(texts []string) *Requests {
 	df := map[string]int{}
 	for _, text := range texts {
@@ -51,7 +51,7 @@ func NewRequests(texts []string) *Requests {
 // Len is the number of requests.
 func (r *Requests) Len() int { return r.first + len(r.newer) }
 
-// With returns the requests with more of them, numbered on from the last. Words count what they counted at first.
+// With returns the requests with texts appended, numbered consecutively. The idf stays that of the initial requests.
 func (r *Requests) With(texts []string) *Requests {
 	more := *r
 	more.newer = slices.Clip(r.newer)
@@ -61,7 +61,7 @@ func (r *Requests) With(texts []string) *Requests {
 	return &more
 }
 
-// vector is a request as terms in alphabetical order, of length one.
+// vector returns a request as weighted terms in alphabetical order, scaled to length one.
 func (r *Requests) vector(text string) (entries []entry) {
 	terms := Tokens(text)
 	slices.Sort(terms)
@@ -82,7 +82,7 @@ func (r *Requests) vector(text string) (entries []entry) {
 	return entries
 }
 
-// each visits the requests with a term, rising.
+// each visits the requests with a term in ascending order.
 func (r *Requests) each(term string, visit func(request int32, weight float32)) {
 	for _, p := range r.lists[term] {
 		visit(p.request, p.weight)
@@ -94,8 +94,8 @@ func (r *Requests) each(term string, visit func(request int32, weight float32)) 
 	}
 }
 
-// Nearest returns the k requests nearest to a text, of those from a number on: by falling cosine and then by number, those
-// with a word in common only.
+// Nearest returns the k requests nearest to a text among those with numbers of at least from, by descending cosine and
+// then by number. Requests without a word in common are left out.
 func (r *Requests) Nearest(text string, k int, from int32) (near []Hit) {
 	sum := make([]float64, r.Len())
 	for _, e := range r.vector(text) {

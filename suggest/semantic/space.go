@@ -9,7 +9,7 @@ import (
 	"waymark/internal/numeric"
 )
 
-// space holds a unit vector for each document, or zero, one after another.
+// space holds one vector per document, one after another: a unit vector or zero.
 type space struct {
 	dimension int
 	flat      []float32
@@ -19,7 +19,7 @@ func (s *space) vector(d int32) []float32 {
 	return s.flat[int(d)*s.dimension : int(d+1)*s.dimension]
 }
 
-// unit makes x one long, or leaves it zero.
+// unit scales x to length one; a zero vector stays zero.
 func unit(x []float64) {
 	if n := numeric.Norm(x); n > 0 {
 		for i := range x {
@@ -28,7 +28,7 @@ func unit(x []float64) {
 	}
 }
 
-// grown returns x with length n. What it holds does not matter.
+// grown returns x with length n. Its content is undefined.
 func grown[T any](x []T, n int) []T {
 	if cap(x) < n {
 		return make([]T, n)
@@ -36,14 +36,14 @@ func grown[T any](x []T, n int) []T {
 	return x[:n]
 }
 
-// Vectors are unit vectors of documents from an embedding model, zero where there is none.
+// Vectors are unit vectors of documents from an embedding model, zero for a document without one.
 type Vectors struct {
 	space
 	floor float64 // cosine that unrelated documents reach by chance
 }
 
-// NewVectors takes the dimension of the first vector that has one. Vectors of another dimension, and those that are no
-// direction, count as missing: an endpoint may have answered some texts only.
+// NewVectors uses the dimension of the first vector that is not empty. Vectors of another dimension and those without a
+// direction count as missing: an endpoint may have answered only some texts.
 func NewVectors(given [][]float32) *Vectors {
 	v := &Vectors{}
 	for _, x := range given {
@@ -64,7 +64,7 @@ func NewVectors(given [][]float32) *Vectors {
 }
 
 // unit writes x to dst with length one. It reports false, and writes nothing, if x has another
-// dimension, no length or a number that is not finite.
+// dimension, length zero or a number that is not finite.
 func (v *Vectors) unit(dst, x []float32) bool {
 	if len(x) != v.dimension || len(x) == 0 {
 		return false
@@ -79,8 +79,8 @@ func (v *Vectors) unit(dst, x []float32) bool {
 	return true
 }
 
-// noise is the cosine that nine of ten pairs of documents stay below: what two unrelated ones reach by chance. Pairs are
-// drawn by a seeded generator; too few documents say nothing.
+// noise returns the cosine that nine of ten random pairs of documents stay below, which two unrelated ones reach by
+// chance. It is limited to [0, 0.9]. Pairs are drawn by a seeded generator. For fewer than 20 documents it is 0.
 func (v *Vectors) noise(present []int32) float64 {
 	const pairs = 4000
 	if len(present) < 20 {
@@ -96,8 +96,8 @@ func (v *Vectors) noise(present []int32) float64 {
 	return min(max(cosines[len(cosines)*9/10], 0), 0.9)
 }
 
-// Near returns the k documents nearest to a vector, the nearest first. The score is the cosine measured from that of
-// unrelated documents, in (0, 1]. It returns nil if the vector is of another dimension.
+// Near returns the k documents nearest to a vector, the nearest first. The score is the cosine, rescaled so that the
+// cosine of unrelated documents becomes 0, in (0, 1]. It returns nil if the vector has another dimension.
 func (v *Vectors) Near(vector []float32, k int) (near []Hit) {
 	x := make([]float32, v.dimension)
 	if !v.unit(x, vector) {
@@ -121,7 +121,7 @@ func (v *Vectors) Write(w *codec.Writer) {
 // mostDimensions is more than any embedding model has.
 const mostDimensions = 1 << 16
 
-// ReadVectors reads vectors of n documents; v has none if none were written. What is damaged fails r.
+// ReadVectors reads the vectors of n documents; v is empty if none were written. If the input is damaged, r fails.
 func ReadVectors(r *codec.Reader, n int) *Vectors {
 	v := &Vectors{space{int(min(r.Uint(), mostDimensions+1)), nil}, r.Float()}
 	if v.flat = r.Singles(); v.dimension > mostDimensions || len(v.flat) != v.dimension*n {

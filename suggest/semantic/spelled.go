@@ -8,24 +8,23 @@ import (
 )
 
 const (
-	shortestMisspelt = 4  // shorter words are like too many others
+	shortestMisspelt = 4  // shorter words resemble too many others
 	longestMisspelt  = 32 // longer ones are not words
-	longSlip         = 7  // length from which on a word may lack any letter inside
-	maxUnknown       = 8  // words of a request whose spelling is compared
+	longSlip         = 7  // from this length on, a word may lack any inner letter
+	maxUnknown       = 8  // unknown words of a request that are checked
 )
 
-// misspellable reports whether a word has a spelling that can be compared: neither too short nor too long, and no digits,
-// since v1 and v2 are spelled alike and mean different things.
+// misspellable reports whether the spelling of a word can be compared: it is neither too short nor too long and has no
+// digits, since v1 and v2 are spelled alike and mean different things.
 func misspellable(word string) bool {
 	return len(word) >= shortestMisspelt && len(word) <= longestMisspelt && !strings.ContainsAny(word, "0123456789")
 }
 
-// Spelled returns a request with its misspelt words corrected, for every component that reads words. A word of
-// letters is misspelt if neither the index, known, the thesaurus nor the word vectors have it, it is no name, and it is
-// two words of the index written as one, or becomes a word of the index by one of these slips: two neighbours swapped, a
-// letter doubled that should not be or the other way round, a vowel left out, in a long word any letter left out. Other
-// slips make as often another word that is right (bread and break, coat and cat). Of the words that nothing has, the first
-// maxUnknown are looked at.
+// Spelled returns a request with its misspelt words corrected, for every component that reads words. A word of letters
+// is misspelt if the index, known, the thesaurus and the word vectors all lack it, it is not a proper name, and it is
+// two words of the index written as one, or becomes a word of the index by undoing one of these slips: two neighbouring
+// letters swapped, a letter wrongly doubled or not doubled, a vowel left out, in a long word any letter left out. Other
+// slips are as likely correct words (bread and break, coat and cat). At most maxUnknown unknown words are checked.
 func (m *Matcher) Spelled(text string, known func(stem string) bool) string {
 	var names map[string]bool
 	var out strings.Builder
@@ -56,7 +55,7 @@ func (m *Matcher) Spelled(text string, known func(stem string) bool) string {
 	return out.String()
 }
 
-// knows reports whether anything has a word.
+// knows reports whether a word is known: from the index, the thesaurus, the word vectors, the word lists, or known.
 func (m *Matcher) knows(word string, known func(stem string) bool) bool {
 	s := stem(word)
 	_, ok := m.index.words.find(s)
@@ -64,8 +63,8 @@ func (m *Matcher) knows(word string, known func(stem string) bool) bool {
 		len(m.words.Related(nil, []string{s})) > 0
 }
 
-// corrected returns what a word of small letters that nothing has was meant to be; "" if that is not known. Of several
-// words it is the one of most documents, then the first by alphabet; one of the thesaurus alone comes after all others.
+// corrected returns the correction of an unknown word of small letters; "" if there is none. Of several candidates it
+// prefers the one in the most documents, then the first by alphabet; candidates from the thesaurus alone come last.
 func (m *Matcher) corrected(word string) (best string) {
 	v := m.index.words
 	if at := v.splitAt(word); at > 0 && !isStop(word[:at]) && !isStop(word[at:]) {
@@ -86,9 +85,9 @@ func (m *Matcher) corrected(word string) (best string) {
 	return best
 }
 
-// isSlip reports whether a word was written for another one by one of the slips that hardly ever make a right word.
+// isSlip reports whether written differs from meant by one of the slips that hardly ever produce another correct word.
 func isSlip(written, meant string) bool {
-	i := 0 // where they part
+	i := 0 // the first position at which they differ
 	for i < min(len(written), len(meant)) && written[i] == meant[i] {
 		i++
 	}
@@ -106,8 +105,8 @@ func isSlip(written, meant string) bool {
 	return false
 }
 
-// plainWords yields the words of text that are written in the letters a to z, the first of which may be a capital, with
-// their places. Parts of identifiers, addresses and the like are left out.
+// plainWords yields the words of text that consist of the letters a to z, the first of which may be a capital, with
+// their byte positions. Parts of identifiers, addresses and the like are left out.
 func plainWords(text string) iter.Seq2[int, string] {
 	joins := func(c byte) bool {
 		return c >= 0x80 || c == '_' || c == '-' || c == '/' || c == '@' || c == '\\' || unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c))

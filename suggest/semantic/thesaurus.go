@@ -13,26 +13,26 @@ import (
 	"sync"
 )
 
-// How near words are. Chosen on the development half of hand-written requests for single tools.
+// Similarities of words, chosen on the development half of hand-written requests for single tools.
 const (
-	nearHead    = 0.8  // the first word of a group and each other
-	nearMembers = 0.48 // two others
-	looser      = 0.6  // times these in a loose group
+	nearHead    = 0.8  // of the first word of a group and any other
+	nearMembers = 0.48 // of two other words of a group
+	looser      = 0.6  // factor for a loose group
 )
 
-// A Thesaurus holds words that stand for one another in the language of tools: people ask for their money back where a
-// tool says refund. The head of thesaurus.txt describes the format. It is immutable and safe for concurrent use; nil
-// relates nothing.
+// A Thesaurus relates words that mean the same in requests and in the texts of tools: people ask for their money back,
+// and a tool says refund. The head of thesaurus.txt describes the format. It is immutable and safe for concurrent use;
+// a nil thesaurus relates no words.
 type Thesaurus struct {
-	number  map[string]int32 // of an entry, by its stems with spaces between
-	entries [][]string       // its stems without stop words
+	number  map[string]int32 // number of an entry, by its stems joined with spaces
+	entries [][]string       // by number, the stems without stop words
 	near    []map[int32]float64
-	related [][]Relation // near, in order of entries
-	longest int          // words of an entry
+	related [][]Relation // near, sorted by number of the related entry
+	longest int          // most words of an entry
 	sources []string     // names and hashes of the files
 }
 
-// String names the files that the thesaurus was read from, and how much it has.
+// String returns the number of entries and the files that the thesaurus was read from.
 func (t *Thesaurus) String() string {
 	return fmt.Sprintf("%d entries of %s", len(t.entries), strings.Join(t.sources, " and "))
 }
@@ -49,9 +49,9 @@ var DefaultThesaurus = sync.OnceValue(func() *Thesaurus {
 	return t
 })
 
-// Relation says that a word of a request may stand as an entry of the thesaurus in a text.
+// Relation states that a text may express a word of a request by an entry of the thesaurus.
 type Relation struct {
-	Word  int // in the list of stems
+	Word  int // position in the list of stems
 	Entry int32
 	Near  float64 // in (0, 1]
 }
@@ -75,8 +75,8 @@ func (t *Thesaurus) Extend(name string, r io.Reader) (*Thesaurus, error) {
 	return more, nil
 }
 
-// read adds the lines of one source. Its name and hash go into sources, which String shows and model hashes
-// include.
+// read adds the lines of one source. It appends its name and hash to sources, which String shows and model
+// hashes include.
 func (t *Thesaurus) read(name string, r io.Reader) error {
 	h := sha256.New()
 	in := bufio.NewScanner(io.TeeReader(r, h))
@@ -96,7 +96,7 @@ func (t *Thesaurus) read(name string, r io.Reader) error {
 	return nil
 }
 
-// add reads one line.
+// add parses one line.
 func (t *Thesaurus) add(line string) error {
 	if line == "" || line[0] == '#' {
 		return nil
@@ -141,7 +141,7 @@ func (t *Thesaurus) add(line string) error {
 	return nil
 }
 
-// list numbers the entries of a list.
+// list returns the numbers of the entries of a comma-separated list and adds new entries.
 func (t *Thesaurus) list(s string) ([]int32, error) {
 	var numbers []int32
 	for _, entry := range strings.Split(s, ",") {
@@ -165,14 +165,14 @@ func (t *Thesaurus) list(s string) ([]int32, error) {
 	return numbers, nil
 }
 
-// relate keeps the largest nearness where several lines relate two entries.
+// relate relates two entries. If several lines relate them, the largest similarity counts.
 func (t *Thesaurus) relate(from, to int32, near float64) {
 	if from != to {
 		t.near[from][to] = max(t.near[from][to], near)
 	}
 }
 
-// Entries lists all entries as the stems of their words, stop words left out where there are others.
+// Entries returns the stems of all entries, without stop words unless an entry has no other words.
 func (t *Thesaurus) Entries() [][]string {
 	if t == nil {
 		return nil
@@ -180,8 +180,8 @@ func (t *Thesaurus) Entries() [][]string {
 	return t.entries
 }
 
-// Related appends the entries that may stand for words of a request, given as stems. What stands for an entry of
-// several words stands for each of them.
+// Related appends the entries that may stand for words of a request, which is given as stems. An entry that stands for
+// several words of the request is appended once for each of them.
 func (t *Thesaurus) Related(dst []Relation, stems []string) []Relation {
 	if t == nil {
 		return dst

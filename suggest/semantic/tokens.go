@@ -9,26 +9,26 @@ import (
 	"github.com/kljensen/snowball/english"
 )
 
-// maxCompound is the length in bytes at which a run of letters is cut. It is above every identifier
+// maxCompound is the length in bytes at which a run of letters is cut. It exceeds every identifier
 // seen in a catalog of 17,000 tools and keeps encoded blobs out of the vocabulary as single words.
 const maxCompound = 64
 
-// A scanner reads a text compound by compound. A compound is what a writer joined without a space:
-// an ordinary word, or an identifier with several parts.
+// A scanner reads a text compound by compound. A compound is an ordinary word, or an identifier of
+// several parts that are joined without a space:
 //
 //	search_issues   search · issues      _ and - join
 //	searchIssues    search · issues      a capital after a small letter
-//	HTTPServer      http · server        the last capital of a run belongs to what follows
-//	base64          base · 64            digits stand apart
+//	HTTPServer      http · server        the last capital of a run belongs to the next part
+//	base64          base · 64            digits are a part of their own
 //	APIs            apis                 … but a lone s is a plural
 //
-// Scripts without spaces come as single characters and overlapping pairs: 搜索 gives 搜, 搜索, 索.
-// Letters are lower-cased, Latin accents and combining marks dropped, broken UTF-8 separates.
+// Scripts without spaces yield single characters and overlapping pairs: 搜索 gives 搜, 搜索, 索.
+// Letters are lower-cased, Latin accents and combining marks are dropped, invalid UTF-8 separates.
 type scanner struct {
 	text   string
 	pos    int
-	paired bool   // the character at pos has been given alone; its pair is next
-	buf    []byte // the compound without its joints
+	paired bool   // the character at pos has been returned alone; its pair is next
+	buf    []byte // the compound without its separators
 	ends   []int  // buf[ends[i-1]:ends[i]] is part i
 }
 
@@ -44,7 +44,7 @@ func (s *scanner) part(i int) []byte {
 	return s.buf[s.ends[i-1]:s.ends[i]]
 }
 
-// class is what a character means for the division of text into words.
+// class is the role of a character in splitting text into words.
 type class uint8
 
 const (
@@ -56,8 +56,8 @@ const (
 	wide // a character of a script written without spaces
 )
 
-// classify has a fast path for ASCII, the bulk of texts about tools. Letters of scripts that put no spaces
-// between words are wide; scanner.wide divides them.
+// classify has a fast path for ASCII, the bulk of texts about tools. Letters of scripts without spaces
+// between words are wide; scanner.wide splits them.
 func classify(r rune) class {
 	if r < utf8.RuneSelf {
 		switch {
@@ -91,7 +91,7 @@ func classify(r rune) class {
 // next moves to the next compound and reports whether there is one.
 func (s *scanner) next() bool {
 	s.buf, s.ends = s.buf[:0], s.ends[:0]
-	var previous class // of the part being read; other: none
+	var previous class // class of the last character of the current part; other: none
 	for s.pos < len(s.text) {
 		r, size := decode(s.text[s.pos:])
 		c := classify(r)
@@ -134,7 +134,7 @@ func (s *scanner) next() bool {
 	return len(s.ends) > 0
 }
 
-// wide gives the character at pos alone and then, if another follows, the pair of them.
+// wide returns the character at pos alone and then, if another wide one follows, the pair of both.
 func (s *scanner) wide(r rune, size int) bool {
 	s.buf = utf8.AppendRune(s.buf, r)
 	after, n := decode(s.text[s.pos+size:])
@@ -153,21 +153,21 @@ func (s *scanner) wide(r rune, size int) bool {
 	return true
 }
 
-// cut ends the part being read.
+// cut ends the current part.
 func (s *scanner) cut() {
 	if n := len(s.ends); len(s.buf) > 0 && (n == 0 || s.ends[n-1] < len(s.buf)) {
 		s.ends = append(s.ends, len(s.buf))
 	}
 }
 
-// joins reports whether a letter or digit stands at i, so that a joint before it joins something.
+// joins reports whether a letter or digit is at i, so that a separator before it joins two parts.
 func (s *scanner) joins(i int) bool {
 	r, _ := decode(s.text[i:])
 	c := classify(r)
 	return c == lower || c == upper || c == digit
 }
 
-// startsWord reports whether the capital before i begins a new word: a small letter follows that is
+// startsWord reports whether the capital before i begins a new word: a lower-case letter follows that is
 // not a lone plural s.
 func (s *scanner) startsWord(i int) bool {
 	r, size := decode(s.text[i:])
@@ -181,7 +181,7 @@ func (s *scanner) startsWord(i int) bool {
 	return classify(after) == lower
 }
 
-// decode is utf8.DecodeRuneInString with a broken byte read as a space.
+// decode is utf8.DecodeRuneInString, but returns a space for an invalid byte.
 func decode(text string) (rune, int) {
 	if len(text) > 0 && text[0] < utf8.RuneSelf {
 		return rune(text[0]), 1
@@ -193,13 +193,13 @@ func decode(text string) (rune, int) {
 	return r, size
 }
 
-// latin holds the letters without accent of U+00E0 to U+017F (Latin-1 and Latin Extended-A); a
+// latin holds the letters U+00E0 to U+017F (Latin-1 and Latin Extended-A) without their accents; a
 // space keeps the letter as it is.
 const latin = "aaaaaa ceeeeiiii nooooo ouuuuy y" +
 	"aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiii   jjkk llllll  llnnnnnn   oooooo  " +
 	"rrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzz "
 
-// appendFolded appends a character in small letters and, for Latin letters, without its accent.
+// appendFolded appends a character in lower case and, for Latin letters, without its accent.
 func appendFolded(b []byte, r rune) []byte {
 	if r < utf8.RuneSelf {
 		if 'A' <= r && r <= 'Z' {
@@ -214,7 +214,7 @@ func appendFolded(b []byte, r rune) []byte {
 	return utf8.AppendRune(b, r)
 }
 
-// stem is the normal form of a word: the English Snowball stem of a word of the letters a to z, any
+// stem returns the normal form of a word: the English Snowball stem of a word of the letters a to z, any
 // other word unchanged.
 func stem(word string) string {
 	if len(word) <= 2 {
@@ -228,7 +228,7 @@ func stem(word string) string {
 	return english.Stem(word, true)
 }
 
-// Parts returns the words of text in order and in small letters, identifiers taken apart.
+// Parts returns the words of text in order and in lower case, with identifiers split.
 func Parts(text string) (words []string) {
 	var s scanner
 	s.reset(text)
@@ -240,7 +240,7 @@ func Parts(text string) (words []string) {
 	return words
 }
 
-// Stems returns the stems of the words of text in order, identifiers taken apart, stop words included.
+// Stems returns the stems of the words of text in order, with identifiers split and stop words included.
 func Stems(text string) []string {
 	words := Parts(text)
 	for i, word := range words {
@@ -249,8 +249,8 @@ func Stems(text string) []string {
 	return words
 }
 
-// Tokens returns the stems of the words of text in order, identifiers taken apart and stop words
-// left out. A text of nothing but stop words keeps them: a tool may well be called "who_am_i".
+// Tokens returns the stems of the words of text in order, with identifiers split and without stop
+// words. A text of nothing but stop words keeps them: a tool may well be called "who_am_i".
 func Tokens(text string) []string {
 	words := Parts(text)
 	if slices.ContainsFunc(words, func(word string) bool { return !isStop(word) }) {
@@ -262,8 +262,8 @@ func Tokens(text string) []string {
 	return words
 }
 
-// Mark sets found[i] where text has a word with the stem terms[i], identifiers taken apart and also written without
-// their joints. Only words that begin like a term are stemmed: stemming changes endings alone.
+// Mark sets found[i] if text has a word with the stem terms[i]. It checks the parts of identifiers and whole
+// identifiers without separators. Only words that begin like a term are stemmed, because stemming changes only endings.
 func Mark(text string, terms []string, found []bool) {
 	check := func(word []byte) {
 		stemmed := ""
@@ -286,7 +286,7 @@ func Mark(text string, terms []string, found []bool) {
 	}
 }
 
-// Terms yields the words of text with their stems, in order and each stem once, stop words left out.
+// Terms yields the words of text with their stems, in order and each stem once, without stop words.
 func Terms(text string) iter.Seq2[string, string] {
 	return func(yield func(word, term string) bool) {
 		seen := map[string]bool{}
@@ -303,8 +303,8 @@ func Terms(text string) iter.Seq2[string, string] {
 
 func isStop(word string) bool { return stopWords[word] }
 
-// stopWords are the closed word classes of English, the tails an apostrophe leaves, and the three
-// courtesies that open most requests.
+// stopWords are the closed word classes of English, the suffixes that remain after an apostrophe, and
+// the three polite words that open most requests.
 var stopWords = set(
 	"a", "an", "the", "this", "that", "these", "those", "and", "or", "but", "nor", "if", "then", "than", "so", "as",
 	"of", "in", "on", "at", "by", "for", "with", "from", "to", "into", "onto", "about", "via", "per", "through", "upon", "within",

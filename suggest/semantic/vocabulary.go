@@ -5,24 +5,24 @@ import (
 	"slices"
 )
 
-// A vocabulary maps the words of documents to terms. A term is a stem; its number is its place in alphabetical order, so that
-// it does not depend on the order of the documents.
+// A vocabulary maps the words of documents to terms. A term is a stem; its number is its position in alphabetical
+// order, so that it does not depend on the order of the documents.
 type vocabulary struct {
 	terms  []string
-	joined map[string][]int32 // by identifier without its joints, such as websearch for web_search, its terms
-	words  []string           // those that can be misspelt, alphabetical
-	term   []int32            // of each of these
+	joined map[string][]int32 // terms of an identifier, by the identifier without separators: websearch for web_search
+	words  []string           // words that can be misspelt, alphabetical
+	term   []int32            // by position in words, the term
 }
 
-// A reader numbers the words of many texts before there is a vocabulary.
+// A reader numbers the words of many texts before the vocabulary is built.
 type reader struct {
 	number map[string]int32
 	words  []string
-	joined map[string][]string // by identifier without its joints, its words
+	joined map[string][]string // words of an identifier, by the identifier without separators
 	scan   scanner
 }
 
-// read returns the words of a text.
+// read returns the numbers of the words of a text.
 func (r *reader) read(text string) (words []int32) {
 	r.scan.reset(text)
 	for r.scan.next() {
@@ -42,7 +42,7 @@ func (r *reader) read(text string) (words []int32) {
 			for _, w := range words[first:] {
 				parts = append(parts, r.words[w])
 			}
-			// Of several spellings the one that comes first in the alphabet counts, whichever was read first.
+			// Of several spellings, the first in alphabetical order counts, whichever was read first.
 			if had := r.joined[string(r.scan.buf)]; had == nil || slices.Compare(parts, had) < 0 {
 				r.joined[string(r.scan.buf)] = parts
 			}
@@ -51,7 +51,7 @@ func (r *reader) read(text string) (words []int32) {
 	return words
 }
 
-// vocabulary numbers the stems of everything read; terms are those of the words.
+// vocabulary numbers the stems of all words read. terms holds the term of each word.
 func (r *reader) vocabulary() (v *vocabulary, terms []int32) {
 	stems := make([]string, len(r.words))
 	for w, word := range r.words {
@@ -84,7 +84,7 @@ func (v *vocabulary) find(stem string) (int32, bool) {
 	return int32(i), ok
 }
 
-// all returns the numbers of stems, nil unless there are all.
+// all returns the numbers of stems; nil if one of them is missing.
 func (v *vocabulary) all(stems []string) (terms []int32) {
 	for _, s := range stems {
 		t, ok := v.find(s)
@@ -96,7 +96,7 @@ func (v *vocabulary) all(stems []string) (terms []int32) {
 	return terms
 }
 
-// splitAt returns where a word that is two words of the index parts, the shorter as long as possible; 0 if nowhere.
+// splitAt returns the position that splits a word into two words of the index, the shorter as long as possible; else 0.
 func (v *vocabulary) splitAt(word string) (best int) {
 	const shortest = 3
 	most := 0
@@ -111,5 +111,5 @@ func (v *vocabulary) splitAt(word string) (best int) {
 	return best
 }
 
-// maxWords is how many words of a request are read: one that is longer says what it wants early.
+// maxWords is the number of words of a request that are read: a longer request states its intent early.
 const maxWords = 1024

@@ -10,28 +10,28 @@ import (
 	"sync"
 )
 
-// A wordTable holds words with vectors in eight bits a number.
+// A wordTable holds words with vectors of eight bits per component.
 type wordTable struct {
 	dimension int
 	number    map[string]int32
 	weight    []float32
-	codes     []int8 // 127 · vector / largest part of it
+	codes     []int8 // 127 · vector / its largest component
 	scale     []float32
 }
 
-// WordVectors place words in a space in which words that are used alike are close. They join two tables: one trained on a
-// public catalogue of tools, and one of general English for the words that people ask in and that no tool has (see
-// NOTICE; make wordvectors makes both). They are immutable and safe for concurrent use; nil has no word.
+// WordVectors map words to vectors, so that words with similar usage have similar vectors. They combine two tables: one
+// trained on a public catalogue of tools, and one of general English for words of requests that no tool has (see
+// NOTICE; make wordvectors makes both). They are immutable and safe for concurrent use; nil has no words.
 //
-// The vector of a word is what the tables have for it, one after the other and of length one in all; a table that lacks
-// the word leaves zeros. Its weight is information·share:
+// The vector of a word is the concatenation of its vectors in both tables, of length one in all; a table that lacks the
+// word contributes zeros. Its weight is information·share:
 //
-//	information  ln(1 + texts/(1 + uses)) among the texts of public tools, [unusedInformation] for a word of none
+//	information  ln(1 + texts/(1 + uses)) among the texts of public tools, [unusedInformation] for a word in none of them
 //	share        0.01/(0.01 + Σ 1/rank) by how often English uses the word (Arora, Liang and Ma, ICLR 2017), 1 if unknown
 type WordVectors struct{ tools, english *wordTable }
 
-// unusedInformation is the information of a word that no tool uses. Between 4 and 8 the mean reciprocal rank of searches
-// moves by less than 0.01.
+// unusedInformation is the information of a word that no tool uses. Between 4 and 8, the mean reciprocal rank of
+// searches changes by less than 0.01.
 const unusedInformation = 6
 
 //go:embed tools.bin
@@ -40,7 +40,7 @@ var toolsData []byte
 //go:embed english.bin
 var englishData []byte
 
-// DefaultWordVectors are the vectors that come with the program.
+// DefaultWordVectors returns the vectors that are embedded in the program.
 var DefaultWordVectors = sync.OnceValue(func() *WordVectors {
 	v, err := ReadWordVectors(toolsData, englishData)
 	if err != nil {
@@ -49,8 +49,9 @@ var DefaultWordVectors = sync.OnceValue(func() *WordVectors {
 	return v
 })
 
-// ReadWordVectors joins two tables. A table is a line that names the format, number of words, dimension, length of the
-// stems, the stems one a line, and for each word weight and scale as float32 and the vector in eight bits a number.
+// ReadWordVectors reads and combines two tables. A table consists of a line with the format, the number of words, the
+// dimension, the length of the stems, the stems, one per line, and for each word weight and scale as float32 and the
+// vector in eight bits per component.
 func ReadWordVectors(tools, english []byte) (v *WordVectors, err error) {
 	v = &WordVectors{}
 	if v.tools, err = readWords(tools); err == nil {
@@ -98,7 +99,7 @@ func (t *wordTable) add(dst []float64, word int32, f float64) {
 	}
 }
 
-// Dimension is the length of a vector.
+// Dimension returns the length of a vector.
 func (v *WordVectors) Dimension() int { return v.tools.dimension + v.english.dimension }
 
 // Vector writes the vector of a stem, times its weight, to dst. It reports whether there is one.
