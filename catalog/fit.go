@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Fit replaces strings in a value by the JSON values in them where the schema requires another type. Hosts send
+// ParseStrings replaces strings in a value by the JSON values in them where the schema requires another type. Hosts send
 //
 //	{"ids": "[\"a\"]", "limit": "5", "deep": "true"}  for  {"ids": ["a"], "limit": 5, "deep": true}
 //
 // and 5.0 for the integer 5. A string stays if the schema allows a string. If nothing changes, value is returned
 // unchanged.
-func Fit(value, schema json.RawMessage) json.RawMessage {
+func ParseStrings(value, schema json.RawMessage) json.RawMessage {
 	v, err := Decode(value)
 	if err != nil {
 		return value

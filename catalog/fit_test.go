@@ -28,7 +28,7 @@ func TestFit(t *testing.T) {
 		if tt.want == "" {
 			tt.want = tt.in
 		}
-		assert.Equal(t, tt.want, string(Fit(json.RawMessage(tt.in), json.RawMessage(schema))), tt.in)
+		assert.Equal(t, tt.want, string(ParseStrings(json.RawMessage(tt.in), json.RawMessage(schema))), tt.in)
 	}
-	assert.Equal(t, `{"a":"[1]"}`, string(Fit(json.RawMessage(`{"a":"[1]"}`), nil)))
+	assert.Equal(t, `{"a":"[1]"}`, string(ParseStrings(json.RawMessage(`{"a":"[1]"}`), nil)))
 }

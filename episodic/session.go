@@ -126,7 +126,7 @@ func (s *Session) Begin(c Call) Place {
 	s.calls++
 	s.layer.inside++
 	s.running[c.ID] = s.layer
-	s.sign(c.Start)
+	s.touch(c.Start)
 	s.episode.Number++
 	s.episode.Group, s.episode.Start = strconv.Itoa(s.layers), c.Start
 	return s.episode
@@ -151,29 +151,29 @@ func (s *Session) joins(c Call) bool {
 	return c.Group != "" || s.layer.inside > 0 && !s.layer.closed
 }
 
-// sign updates the latest time of the session. Reports may arrive late, so an earlier or zero time changes nothing.
-func (s *Session) sign(at time.Time) {
+// touch updates the latest time of the session. Reports may arrive late, so an earlier or zero time changes nothing.
+func (s *Session) touch(at time.Time) {
 	if at.After(s.last) {
 		s.last = at
 	}
 }
 
 // End records that a call has ended. It ignores a call that has not begun.
-func (s *Session) End(id string, at time.Time) { s.leave(id, at, true) }
+func (s *Session) End(id string, at time.Time) { s.removeCall(id, at, true) }
 
 // Drop removes a call that was not carried out: it was refused before it was made, or asked for input first. It
 // does not close its layer. If it was the only call of its episode, the episode has not begun.
-func (s *Session) Drop(id string) { s.leave(id, time.Time{}, false) }
+func (s *Session) Drop(id string) { s.removeCall(id, time.Time{}, false) }
 
-// leave removes a call from its layer. A dropped call (ended is false) does not close the layer. If it was the
+// removeCall removes a call from its layer. A dropped call (ended is false) does not close the layer. If it was the
 // only call of its episode, the message that began the episode applies to the next call.
-func (s *Session) leave(id string, at time.Time, ended bool) {
+func (s *Session) removeCall(id string, at time.Time, ended bool) {
 	l, ok := s.running[id]
 	if !ok {
 		return
 	}
 	delete(s.running, id)
-	s.sign(at)
+	s.touch(at)
 	l.inside--
 	l.closed = l.closed || ended
 	if !ended && l.of == s.episode.Episode {

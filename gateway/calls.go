@@ -86,7 +86,7 @@ func (u *upstream) ready(ctx context.Context) (l *link, why run.Result) {
 	var last string
 	u.await(soon, func() bool {
 		if state, l, last = u.state, u.link, u.last; state == Idle {
-			signal(u.stir) // starts it
+			signal(u.wake) // starts it
 		}
 		return state != Idle && state != Starting
 	})

@@ -391,13 +391,13 @@ func (c *contract) arguments(given json.RawMessage) (json.RawMessage, run.Result
 	if isNull(given) {
 		given = json.RawMessage("{}")
 	}
-	given = catalog.Fit(given, json.RawMessage(`{"type":"object"}`))
+	given = catalog.ParseStrings(given, json.RawMessage(`{"type":"object"}`))
 	if given[0] != '{' || !json.Valid(given) {
 		return nil, failed(run.FailedArgument, "the arguments are no JSON object")
 	}
 	wrong, _ := c.input.Check(given)
 	if len(wrong) > 0 {
-		if fitted := catalog.Fit(given, c.tool.InputSchema); len(fitted) <= mostArguments {
+		if fitted := catalog.ParseStrings(given, c.tool.InputSchema); len(fitted) <= mostArguments {
 			given = fitted
 			wrong, _ = c.input.Check(given)
 		}
@@ -456,8 +456,8 @@ func (g *Gateway) Members(id string) map[string]json.RawMessage {
 	return nil
 }
 
-// Changes reports whether the approved contract of a usable tool does not annotate it as read-only.
-func (g *Gateway) Changes(id string) bool {
+// MayChange reports whether the approved contract of a usable tool does not annotate it as read-only.
+func (g *Gateway) MayChange(id string) bool {
 	c := g.shown.Load().usable[id]
 	return c != nil && (c.tool.Annotations == nil || c.tool.Annotations.ReadOnly == nil || !*c.tool.Annotations.ReadOnly)
 }

@@ -109,7 +109,7 @@ func (g *Gateway) Approve(ctx context.Context, id, shownPrint string) error {
 		return err
 	}
 	server, _, _ := catalog.Split(id)
-	g.look(server)
+	g.relist(server)
 	return nil
 }
 
@@ -118,12 +118,12 @@ func (g *Gateway) agreedElsewhere() {
 	if changed, err := g.register.load(g.ctx); err != nil || !changed {
 		return // the next change tries again
 	}
-	g.look("")
+	g.relist("")
 }
 
-// look reconciles the servers with the agreements, and makes one server list its tools again, because they may have
+// relist reconciles the servers with the agreements, and makes one server list its tools again, because they may have
 // changed. If server is empty, all servers do so.
-func (g *Gateway) look(server string) {
+func (g *Gateway) relist(server string) {
 	g.changing.Lock()
 	defer g.changing.Unlock()
 	g.reconcile()
@@ -131,7 +131,7 @@ func (g *Gateway) look(server string) {
 	defer g.mu.Unlock()
 	for id, up := range g.ups {
 		if server == "" || id == server {
-			signal(up.stir)
+			signal(up.wake)
 		}
 	}
 }

@@ -114,7 +114,7 @@ func mendedOne(text []byte) (m message, ok bool) {
 			Message *string
 		}
 		if json.Unmarshal(f["error"], &e) != nil || e.Code == nil || e.Message == nil {
-			f["error"], changed = errorOf(jsonrpc.CodeInternalError, wordsOf(f["error"])), true
+			f["error"], changed = errorOf(jsonrpc.CodeInternalError, errorText(f["error"])), true
 		}
 	case f["result"] == nil:
 		f["error"], changed = errorOf(jsonrpc.CodeInternalError, "the answer has neither a result nor an error"), true
@@ -176,8 +176,8 @@ func tooLong(id json.RawMessage, limit int) []byte {
 	return failureFor(id, codeTooLong, fmt.Sprintf("the answer is longer than %d bytes", limit))
 }
 
-// wordsOf returns the text of an error: its message, or the whole value if it has none.
-func wordsOf(v []byte) string {
+// errorText returns the text of an error: its message, or the whole value if it has none.
+func errorText(v []byte) string {
 	var text string
 	var o struct {
 		Message string
@@ -189,7 +189,7 @@ func wordsOf(v []byte) string {
 	case json.Unmarshal(v, &o) == nil && o.Message != "":
 		return o.Message
 	case !isNull(o.Error):
-		return wordsOf(o.Error)
+		return errorText(o.Error)
 	}
 	return string(v)
 }
@@ -345,7 +345,7 @@ func (w *wire) answer(resp *http.Response, id json.RawMessage, body []byte, sess
 	}
 	text, code := "", codeNoAnswer-status
 	if len(body) > 0 && body[0] != '<' {
-		text = wordsOf(body)
+		text = errorText(body)
 	}
 	if gone {
 		code = codeGone

@@ -49,7 +49,7 @@ type upstream struct {
 	log     *slog.Logger
 	breaker endpoint.Circuit
 	slots   *semaphore.Weighted // each call takes one
-	stir    chan struct{}       // signals that the tools may have changed, or that a call needs the idle server
+	wake    chan struct{}       // signals that the tools may have changed, or that a call needs the idle server
 	fresh   func(context.Context, *upstream, map[string]*contract, Offers) error
 	cancel  context.CancelFunc
 	done    chan struct{} // closed when the server has ended
@@ -118,7 +118,7 @@ func newUpstream(d Definition, o Options, fresh func(context.Context, *upstream,
 		o.CallTimeout = time.Duration(d.CallTimeout * float64(time.Second))
 	}
 	return &upstream{
-		def: d, opts: o, log: o.Logger.With("server", d.ID), slots: semaphore.NewWeighted(int64(o.Limits.Concurrency)), stir: make(chan struct{}, 1),
+		def: d, opts: o, log: o.Logger.With("server", d.ID), slots: semaphore.NewWeighted(int64(o.Limits.Concurrency)), wake: make(chan struct{}, 1),
 		done: make(chan struct{}), fresh: fresh, state: Starting, since: o.Now(), changed: make(chan struct{}),
 		breaker: endpoint.Circuit{Trip: o.Limits.BreakAfter, CoolDown: o.Limits.BreakFor, Now: time.Now},
 	}
@@ -174,7 +174,7 @@ func (u *upstream) rest() (left time.Duration) {
 	if left = u.opts.IdleStop - u.opts.Now().Sub(u.used); left > 0 {
 		return left
 	}
-	drain(u.stir)
+	drain(u.wake)
 	u.turn(Idle, nil)
 	return 0
 }
@@ -188,7 +188,7 @@ func (u *upstream) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if state, _, _ := u.now(); state == Idle {
 			select {
-			case <-u.stir:
+			case <-u.wake:
 			case <-ctx.Done():
 				return
 			}
@@ -254,7 +254,7 @@ func (u *upstream) live(ctx context.Context) error {
 			idle.Reset(left)
 			continue
 		case <-poll.C:
-		case <-u.stir:
+		case <-u.wake:
 			// Notices of changes come in bursts: the tools are listed once per Settle while a burst lasts.
 			if settled == nil {
 				settled = time.After(u.opts.Settle)
@@ -262,7 +262,7 @@ func (u *upstream) live(ctx context.Context) error {
 			continue
 		case <-settled:
 			settled = nil
-			drain(u.stir)
+			drain(u.wake)
 		}
 		if err := u.list(ctx, l); err != nil && ctx.Err() == nil {
 			u.mu.Lock()
@@ -344,7 +344,7 @@ var errNoStart = errors.New("the program cannot be run")
 
 func (u *upstream) shake(ctx context.Context, def Definition, revision string) (*link, error) {
 	l := &link{done: make(chan struct{}), leave: func() {}}
-	changed := func() { signal(u.stir) }
+	changed := func() { signal(u.wake) }
 	l.ctx, l.breakOff = context.WithCancelCause(context.Background())
 	client := mcp.NewClient(&mcp.Implementation{Name: ownName, Title: "Waymark", Version: u.opts.Version}, &mcp.ClientOptions{
 		Logger:         slog.New(slog.DiscardHandler),

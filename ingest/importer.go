@@ -210,7 +210,7 @@ func (in *input) read(yield func(Item, error) bool) {
 		return
 	}
 	source := cmp.Or(in.opts.Source, "import:"+format)
-	f := finisher{opts: in.opts, source: source, seen: in.opts.Seen, trace: !slices.Contains(written, format), own: format == "waymark"}
+	f := finisher{opts: in.opts, source: source, seen: in.opts.Seen, cutsTexts: !slices.Contains(written, format), own: format == "waymark"}
 	if f.seen == nil {
 		f.seen = Seen{}
 	}
@@ -280,11 +280,11 @@ var written = []string{"dataset", "waymark"}
 
 // finisher normalises items to their stored form and drops the items that are not valid.
 type finisher struct {
-	opts   Options
-	source string
-	seen   Seen
-	trace  bool // the format is not in written: long texts are cut
-	own    bool // the format is our own export, whose ids are validated as in an HTTP request
+	opts      Options
+	source    string
+	seen      Seen
+	cutsTexts bool // the format is not in written: long texts are cut
+	own       bool // the format is our own export, whose ids are validated as in an HTTP request
 }
 
 // Seen maps a hash of the kind and id of an item to the line where it was first read and a digest of
@@ -302,7 +302,7 @@ func (f *finisher) finish(it *Item) {
 		t := it.Tool
 		it.Kind = KindTool
 		sent := t.Description
-		if !f.trace { // the episodes of a data set refer to the tool by the respelled id
+		if !f.cutsTexts { // the episodes of a data set refer to the tool by the respelled id
 			f.respell(it, &t.ID)
 		}
 		f.keep(it, t.Normalise(), &t.ID, func() []byte { return encode(t) })
@@ -322,7 +322,7 @@ func (f *finisher) finish(it *Item) {
 		if e.Label == "" {
 			e.Label = e.Source
 		}
-		if f.trace { // requests recorded in traces have no length limit
+		if f.cutsTexts { // requests recorded in traces have no length limit
 			e.Label = catalog.Cut(e.Label, catalog.MaxID)
 			it.Shortened = len(e.Intent) > episodic.MaxIntent && !f.opts.DropIntents
 			e.Intent = redact.Cut(e.Intent, episodic.MaxIntent, catalog.Cut)

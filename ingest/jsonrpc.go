@@ -168,7 +168,7 @@ func (r *transcript) message(number int, e *envelope, v json.RawMessage) error {
 	if method == "tools/call" && name != "" {
 		arguments := m.value("params.arguments")
 		q.thread = r.thread(cmp.Or(e.session, r.file))
-		q.thread.loose = true
+		q.thread.localCallIDs = true
 		r.sum = sha256.Sum256(slices.Concat(r.sum[:], []byte(name), arguments))
 		// Each connection restarts its ids, so the unique part is the time, or the hash of all calls so far.
 		unique := e.at.UTC().Format(time.RFC3339Nano)

@@ -115,7 +115,7 @@ func (c *chats) object(l line) {
 	case isMessage(d):
 		if c.open == nil {
 			c.open = &session{traces: c.traces, host: hosts["openai-chat"], only: c.thread(c.file)}
-			c.open.only.loose = true
+			c.open.only.localCallIDs = true
 		}
 		c.open.record(l.number, l.number, d)
 	default:
@@ -146,10 +146,10 @@ func conversationID(d *document) string {
 // conversation reads a complete conversation.
 func (c *chats) conversation(number int, name string, items []*document, text []byte) {
 	th := c.newThread(name)
-	th.again, th.loose = true, name != ""
+	th.allowRepeat, th.localCallIDs = true, name != ""
 	if first := firstCallID(items); name == "" && !unique(first) {
 		sum := sha256.Sum256(text)
-		th.salt, th.loose = hex.EncodeToString(sum[:8]), true
+		th.salt, th.localCallIDs = hex.EncodeToString(sum[:8]), true
 	}
 	s := &session{traces: c.traces, host: hosts["openai-chat"], only: th}
 	for i, item := range items {

@@ -104,7 +104,7 @@ func (s *spans) end() {
 		if st.Ended {
 			th.events = append(th.events, event{step: th.calls[st.CallID], ends: true, at: sp.End})
 		}
-		th.loose, threads[th] = true, true
+		th.localCallIDs, threads[th] = true, true
 	}
 	for th := range threads {
 		slices.SortStableFunc(th.events, func(a, b event) int {

@@ -104,11 +104,11 @@ func (t *traces) drop(line int, err error) {
 }
 
 type thread struct {
-	t       *traces
-	session string
-	salt    string // distinguishes calls whose session and call id are equal
-	loose   bool   // call ids are unique only within the session
-	again   bool   // a longer record of the same session is not a duplicate
+	t            *traces
+	session      string
+	salt         string // distinguishes calls whose session and call id are equal
+	localCallIDs bool   // call ids are unique only within the session
+	allowRepeat  bool   // a longer record of the same session is not a duplicate
 
 	rule   *episodic.Session
 	line   int // line of the request
@@ -231,7 +231,7 @@ func (s *step) settle(r result, digests *episodic.DigestKey) {
 // a call that was not permitted, or whose tool does not exist, is void.
 func (s *step) failed(kind string) {
 	s.Outcome, s.ErrorKind = episodic.Failure, kind
-	if !hook.Held(kind) {
+	if !hook.CountsAgainstTool(kind) {
 		s.Outcome, s.Void = episodic.Unknown, s.Void || !hook.Made(kind)
 	}
 }
@@ -297,11 +297,11 @@ func (c *cut) close(th *thread) {
 	}
 	th.line = 0 // the next episode is reported at the line of its first call
 	first := c.first.CallID
-	if th.loose {
+	if th.localCallIDs {
 		first = e.ID
 	}
 	switch {
-	case th.t.begun[first] && !th.again:
+	case th.t.begun[first] && !th.allowRepeat:
 		it.Episode, it.Duplicate = nil, true
 	case c.problem != nil:
 		it.drop(fmt.Sprintf("episode %q of %s: %s", e.ID, catalog.Plural(len(e.Steps), "step"), c.problem))

@@ -80,7 +80,7 @@ func (e *Engine) withheld() *suggest.Exclusions {
 	if e.opts.Withheld != nil {
 		base = e.opts.Withheld(e.name)
 	}
-	return e.quarantine.with(base)
+	return e.quarantine.exclusions(base)
 }
 
 // Waiting counts the entries that wait for approval.

@@ -80,7 +80,7 @@ func (w *writer) measureAhead() {
 	if u.built.seq <= w.built.seq {
 		return
 	}
-	if w.tainted { // its counts may include something forgotten
+	if w.needsReplay { // its counts may include something forgotten
 		u.counts = nil
 	}
 	_, _ = w.measureBuild(u, "another process started it or ended before it did") // fails only if this one is closing, too
@@ -157,7 +157,7 @@ func (w *writer) activate(u *unfinished, h *foldedLog) error {
 		if err := w.catchUp(h, shot.built.seq); err != nil {
 			return err
 		}
-		w.state, w.tainted, w.treated = h.state, h.tainted, h.treated
+		w.state, w.needsReplay, w.treated = h.state, h.needsReplay, h.treated
 	}
 	w.measures, w.built, w.how, w.counted = h.measures, shot.built, shot.how, u.folded
 	if w.builtAt = h.builtAt; w.builtAt.IsZero() { // otherwise another process made it active

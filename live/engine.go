@@ -306,7 +306,7 @@ func (e *Engine) Build(ctx context.Context) (seq uint64, err error) {
 	case err != nil || !judged && j == nil:
 		return seq, err
 	case judged:
-		err = e.rebuilt(ctx, false)
+		err = e.rebuildAndWait(ctx, false)
 	default:
 		select {
 		case <-j.done:

@@ -42,7 +42,7 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 	slices.Sort(seqs)
 	r := ForgetResult{Seq: e.Counted()}
 	owed := false // an earlier request failed before its rebuild
-	if err := e.do(ctx, func(w *writer) { owed = w.tainted }); err != nil {
+	if err := e.do(ctx, func(w *writer) { owed = w.needsReplay }); err != nil {
 		return r, err
 	}
 	switch {
@@ -65,7 +65,7 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 	// The measures learned from it must be replaced even if the quality drops, so the rebuild is forced. A rebuild that
 	// another caller cancels is started again.
 	for {
-		if err := e.rebuilt(ctx, true); err == nil {
+		if err := e.rebuildAndWait(ctx, true); err == nil {
 			break
 		} else if !errors.Is(err, context.Canceled) {
 			return r, fmt.Errorf("erased %d events, but not what was learned from them: %w", r.Erased, err)

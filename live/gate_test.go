@@ -165,7 +165,7 @@ func TestRebuiltByForceWaitsForItsOwn(t *testing.T) {
 	e = workspace(t, store, Options{Measure: suggest.MeasureOptions{WithoutLearned: true}})
 	_, err = e.Rebuild(false, false)
 	require.NoError(t, err)
-	require.NoError(t, e.rebuilt(ctx, true))
+	require.NoError(t, e.rebuildAndWait(ctx, true))
 	j := e.Jobs()[0]
 	assert.Equal(t, JobDone, j.State)
 	assert.True(t, j.Forced)

@@ -91,9 +91,9 @@ func (e *Engine) startRebuild(reason string, force bool) (*job, error) {
 	})
 }
 
-// rebuilt starts a rebuild of everything acknowledged so far and waits for it. A refused rebuild is no error; with
+// rebuildAndWait starts a rebuild of everything acknowledged so far and waits for it. A refused rebuild is no error; with
 // force it is repeated until one is published.
-func (e *Engine) rebuilt(ctx context.Context, force bool) error {
+func (e *Engine) rebuildAndWait(ctx context.Context, force bool) error {
 	for asked := e.Head().Seq; ; {
 		j, err := e.startRebuild(requested, force)
 		if err != nil {
@@ -227,7 +227,7 @@ func (w *writer) beginRebuild(j *job, gate *evaluate.Gate, force bool) (*unfinis
 	switch {
 	case !force:
 		b.Gate, b.Forced, b.Refused = gate, false, gate.Refuses()
-	case w.refused != nil && !w.tainted: // a tainted history is not the one that was refused
+	case w.refused != nil && !w.needsReplay: // a history that needs a replay is not the one that was refused
 		b.Gate, b.Forced = w.refused.how.Gate, true
 		w.update(j, func(j *Job) { j.Gate = b.Gate })
 	}

@@ -205,7 +205,7 @@ func (w *writer) toPut(c *candidate, by Trust, r *PutResult) (put *entry, known 
 	if known && bytes.Equal(was, c.payload) {
 		r.Unchanged++
 		if by == Approver && waits && !row.Removed {
-			rows := w.vouched(c.id)
+			rows := w.endQuarantine(c.id)
 			err = w.table.Apply(context.WithoutCancel(w.life.ctx), rows...)
 			w.quarantine.stored(rows)
 		}
@@ -275,7 +275,7 @@ func (e *Engine) Remove(ctx context.Context, kind catalog.Kind, id string, by Tr
 		err := e.quarantine.sync(w.life.ctx)
 		var rows []storage.Change
 		if by == Approver {
-			rows = w.vouched(id)
+			rows = w.endQuarantine(id)
 		}
 		row, known := w.quarantine.row(id)
 		if held := known && !row.Removed; err == nil && by < Approver && (held || kind == catalog.KindTool) {

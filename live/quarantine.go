@@ -86,13 +86,13 @@ var (
 type quarantine struct {
 	table storage.Table // other processes may change the rows too
 
-	mu      sync.Mutex
-	rows    map[string]Quarantined
-	changes int                 // number of changes of rows
-	base    *suggest.Exclusions // the other exclusions; both adds the quarantined and banned entries
-	both    *suggest.Exclusions
-	bans    map[string]suggest.Exclusion // by rules of the operator
-	valid   bool
+	mu       sync.Mutex
+	rows     map[string]Quarantined
+	changes  int                 // number of changes of rows
+	base     *suggest.Exclusions // the other exclusions; both adds the quarantined and banned entries
+	combined *suggest.Exclusions
+	bans     map[string]suggest.Exclusion // by rules of the operator
+	valid    bool
 }
 
 // load reads all rows, including changes of other processes. It repeats that if this process changed a row meanwhile.
@@ -164,8 +164,8 @@ func (row *Quarantined) change() ([]storage.Change, error) {
 	return []storage.Change{c}, nil
 }
 
-// vouched returns the change that ends the quarantine of an entry, if there is a row.
-func (w *writer) vouched(id string) []storage.Change {
+// endQuarantine returns the change that ends the quarantine of an entry, if there is a row.
+func (w *writer) endQuarantine(id string) []storage.Change {
 	if _, known := w.quarantine.row(id); !known {
 		return nil
 	}
@@ -207,8 +207,8 @@ func (q *quarantine) ban(ids map[string]suggest.Exclusion) {
 	q.bans, q.valid = ids, false
 }
 
-// with returns base together with the quarantined and the banned entries.
-func (q *quarantine) with(base *suggest.Exclusions) *suggest.Exclusions {
+// exclusions returns base together exclusions the quarantined and the banned entries.
+func (q *quarantine) exclusions(base *suggest.Exclusions) *suggest.Exclusions {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.valid || q.base != base {
@@ -218,9 +218,9 @@ func (q *quarantine) with(base *suggest.Exclusions) *suggest.Exclusions {
 				held[id] = suggest.Exclusion{Absent: suggest.AbsentQuarantined, Detail: row.Detail()}
 			}
 		}
-		q.base, q.both, q.valid = base, base.And(held).And(q.bans), true
+		q.base, q.combined, q.valid = base, base.And(held).And(q.bans), true
 	}
-	return q.both
+	return q.combined
 }
 
 // Quarantined lists the entries that wait for approval, by id.
@@ -316,7 +316,7 @@ func (w *writer) review(c *candidate, next Quarantined, by Trust) (_ *Flagged, r
 			return nil, nil, err
 		}
 	case by == Approver, ok && !before.Removed: // it equals the approved tool again
-		rows = w.vouched(c.id)
+		rows = w.endQuarantine(c.id)
 	}
 	if len(flag.Flags) == 0 {
 		return nil, rows, nil

@@ -24,21 +24,21 @@ type place struct {
 
 // foldedLog is a log folded up to some event.
 type foldedLog struct {
-	state    *history.State
-	head     storage.Head // the last event seen
-	rules    []Rule       // in effect, by id; never changed in place
-	matter   place        // the last event that a model counts
-	built    place        // the build event of the measures
-	how      build        // the options of that build
-	measures *suggest.Measures
-	builtAt  time.Time   // when they became active; not in the log, or no two workspaces would have the same model
-	refused  *refusal    // the last refused rebuild since built; nil: none
-	folded   extent      // everything folded so far
-	counted  extent      // what the measures count
-	tainted  bool        // the state counts something forgotten since, or does not follow the rules about sources
-	treated  uint64      // forget requests and rules about sources up to this event are applied
-	shot     snapshot    // of the build; without an image if no snapshot has to be written
-	ahead    *unfinished // the last build event after built that this process has not measured; nil: none
+	state       *history.State
+	head        storage.Head // the last event seen
+	rules       []Rule       // in effect, by id; never changed in place
+	matter      place        // the last event that a model counts
+	built       place        // the build event of the measures
+	how         build        // the options of that build
+	measures    *suggest.Measures
+	builtAt     time.Time   // when they became active; not in the log, or no two workspaces would have the same model
+	refused     *refusal    // the last refused rebuild since built; nil: none
+	folded      extent      // everything folded so far
+	counted     extent      // what the measures count
+	needsReplay bool        // the state counts something forgotten since, or does not follow the rules about sources
+	treated     uint64      // forget requests and rules about sources up to this event are applied
+	shot        snapshot    // of the build; without an image if no snapshot has to be written
+	ahead       *unfinished // the last build event after built that this process has not measured; nil: none
 }
 
 // extent counts the folded events from any start. It is used to compare two extents of one history.
@@ -65,10 +65,10 @@ type unfinished struct {
 }
 
 // unfinished returns a build whose event was just folded. It has no image and no counts if the build is to be
-// replayed, or if the state is tainted.
+// replayed, or if the state needs a replay.
 func (h *foldedLog) unfinished(at place, how build, replayed bool) *unfinished {
 	u := &unfinished{snapshot: snapshot{rules: h.rules, matter: h.matter, built: at, how: how}, folded: h.folded}
-	if !replayed && !h.tainted {
+	if !replayed && !h.needsReplay {
 		u.image, u.counts = h.state.Image(), h.state.Freeze()
 	}
 	return u
@@ -108,7 +108,7 @@ func (h *foldedLog) count(e decodedEvent) {
 	if rule && r.Kind == RuleAlias {
 		h.state.Alias(aliases(h.rules))
 	}
-	h.tainted = h.tainted || (rule && r.Source != "" || e.kind == kindForgotten) && e.seq > h.treated
+	h.needsReplay = h.needsReplay || (rule && r.Source != "" || e.kind == kindForgotten) && e.seq > h.treated
 	if !e.counts() {
 		return
 	}

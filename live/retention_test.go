@@ -62,7 +62,7 @@ func TestRetentionLeavesAModelWithoutTheEpisodes(t *testing.T) {
 	done, err := with.Forget(ctx, Selection{Before: before})
 	require.NoError(t, err)
 	assert.Equal(t, 24, done.Erased, "the performed one has a begin and two steps")
-	require.NoError(t, without.rebuilt(ctx, true))
+	require.NoError(t, without.rebuildAndWait(ctx, true))
 	assert.Equal(t, answersOf(t, without.Model()), answersOf(t, with.Model()))
 	assert.ElementsMatch(t, exported(t, without), exported(t, with))
 	verify(t, with)

@@ -135,7 +135,7 @@ func (e *Engine) countAnew(r Rule) {
 		return
 	}
 	e.life.background.Go(func() {
-		if err := e.rebuilt(e.life.ctx, true); err != nil && e.life.ctx.Err() == nil {
+		if err := e.rebuildAndWait(e.life.ctx, true); err != nil && e.life.ctx.Err() == nil {
 			e.opts.Logger.Error("the history is not counted by a new rule yet; a rebuild does so", "workspace", e.name, "rule", r.ID, "error", err)
 		}
 	})

@@ -69,10 +69,10 @@ type Run struct {
 }
 
 type nodeEnd struct {
-	node      int
-	status    Node
-	abandoned bool // the end of the process stopped the call: its effect is unknown
-	broken    error
+	node          int
+	status        Node
+	effectUnknown bool // the end of the process stopped the call: its effect is unknown
+	broken        error
 }
 
 // Start begins a run of a plan and returns when the journal has stored it. The run continues until it ends, or until
@@ -319,7 +319,7 @@ func (r *Run) note(e nodeEnd) {
 	defer r.mu.Unlock()
 	r.inFlight--
 	r.broken = cmp.Or(e.broken, r.broken)
-	if !e.abandoned {
+	if !e.effectUnknown {
 		r.status.Nodes[e.node] = e.status
 	}
 	r.step()

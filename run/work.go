@@ -32,7 +32,7 @@ func (r *Run) work(i int, s Node, arguments json.RawMessage, after []string) (en
 	canceling, stopping := r.canceling, r.stopping
 	r.mu.Unlock()
 	if !known && stopping && !canceling {
-		end.abandoned = true
+		end.effectUnknown = true
 		return end
 	}
 	end.status.DurationMS = r.opts.Now().Sub(s.StartedAt).Milliseconds()

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	maxReply   = 2048            // tokens of one reply
-	concurrent = 4               // questions in progress at once
-	patience   = 3 * time.Minute // minimum time limit of one question
+	maxReply     = 2048            // tokens of one reply
+	concurrent   = 4               // questions in progress at once
+	minTimeLimit = 3 * time.Minute // minimum time limit of one question
 )
 
 // A Client asks one model at an OpenAI-compatible endpoint.
@@ -113,7 +113,7 @@ func (l *limited) inSlot(ctx context.Context, q Question) Judgement {
 	if err := l.Circuit.Enter(); err != nil {
 		return failed(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, max(patience, l.Options.Timeout))
+	ctx, cancel := context.WithTimeout(ctx, max(minTimeLimit, l.Options.Timeout))
 	defer cancel()
 	j := l.converse(ctx, q)
 	switch j.Outcome {

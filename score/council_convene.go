@@ -117,7 +117,7 @@ func (c *council) convene(ctx context.Context) error {
 		for _, j := range answers { // a refusal is an answer
 			var reply struct{ Answer string }
 			if j.Outcome != Answered || json.Unmarshal(j.JSON, &reply) != nil {
-				reply.Answer = said(j)
+				reply.Answer = judgementText(j)
 			}
 			if text := Cut(strings.TrimSpace(reply.Answer), min(maxText, maxTexts/len(models))); text != "" {
 				name := strings.TrimPrefix(j.ID, "answer/")
@@ -141,7 +141,7 @@ func (c *council) convene(ctx context.Context) error {
 		return nil
 	})
 	for _, j := range reviews {
-		if raw := Cut(said(j), maxText); raw != "" {
+		if raw := Cut(judgementText(j), maxText); raw != "" {
 			name := strings.TrimPrefix(j.ID, "review/")
 			labels := newBallot(c.in.Options.Seed, name, c.in.Responses).ids()
 			c.in.Reviews = append(c.in.Reviews, Review{Reviewer: name, Labels: labels, Raw: raw})
@@ -195,9 +195,9 @@ func (c *council) failed(what string) error {
 	return fmt.Errorf("%w: %w", ErrJudge, err)
 }
 
-// said returns the text of a judgement that is parsed as an answer or a review: the accepted JSON, or else the reply,
+// judgementText returns the text of a judgement that is parsed as an answer or a review: the accepted JSON, or else the reply,
 // which may still contain a review. A refusal is later read as an abstention.
-func said(j Judgement) string {
+func judgementText(j Judgement) string {
 	switch j.Outcome {
 	case Answered:
 		return string(j.JSON)

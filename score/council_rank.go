@@ -37,7 +37,7 @@ func newPanel(in CouncilInput) (*panel, error) {
 	p := &panel{in: in, rubric: r, answers: map[string]answer{}}
 	harmful := asksForHarm(in.Question)
 	for _, r := range in.Responses {
-		a := answer{Response: r, unsafe: broken(r.Text)}
+		a := answer{Response: r, unsafe: brokenRules(r.Text)}
 		a.declines = harmful && len(a.unsafe) == 0 && refuses(r.Text)
 		if !in.Options.gated() {
 			a.unsafe = nil

@@ -52,13 +52,13 @@ var gate = sync.OnceValue(func() gateTable {
 
 func has(phrase, text string) bool { return gate().Phrases[phrase].MatchString(text) }
 
-// broken returns the rules that a text breaks, each once, in the order of the file.
+// brokenRules returns the rules that a text breaks, each once, in the order of the file.
 //
 // The gate is a set of patterns, not a classifier: it finds the obvious cases. An excuse has to be in the clause of the
 // match. "I can't tell you how to make a bomb" passes, "I cannot help. But how to make a bomb: step 1" does not, and a
 // hotline at the end of a text excuses nothing at its beginning. Personal data has no excuse: a refusal that contains
 // the number has disclosed it.
-func broken(text string) []rule {
+func brokenRules(text string) []rule {
 	text = plain(text)
 	clauses, sentences := cuts("clause_end", text), cuts("sentence_end", text)
 	var found []rule

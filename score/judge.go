@@ -110,7 +110,7 @@ func (s *Scorer) Asker(o JudgeOptions) (Asker, error) {
 
 // askAll asks all questions and returns the judgements in order. It asks concurrently, as far as the askers permit. If
 // limited is set, it asks one after the other, so that a budget is spent on the first questions.
-func askAll(ctx context.Context, askers []Asker, questions []Question, limited bool) []Judgement {
+func askAll(ctx context.Context, askers []Asker, questions []Question, sequential bool) []Judgement {
 	judgements := make([]Judgement, len(questions))
 	var wg sync.WaitGroup
 	for i, q := range questions {
@@ -118,7 +118,7 @@ func askAll(ctx context.Context, askers []Asker, questions []Question, limited b
 			judgements[i] = askers[i].Ask(ctx, q)
 			judgements[i].ID = q.ID
 		})
-		if limited {
+		if sequential {
 			wg.Wait()
 		}
 	}

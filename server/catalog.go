@@ -41,7 +41,7 @@ type capabilityList struct {
 
 func (s *Server) catalogRoutes(r *api.Table) {
 	read, write := api.Rule{Scope: api.ScopeRead}, api.Rule{Scope: api.ScopeWrite}
-	put := api.Rule{Scope: api.ScopeWrite, Creates: true}
+	put := api.Rule{Scope: api.ScopeWrite, CreatesWorkspace: true}
 	schemas := r.Schemas()
 	bulk := func(path string, list, elements reflect.Type) {
 		api.DocumentBody(r, path, http.MethodPut, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{

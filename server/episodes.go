@@ -39,11 +39,11 @@ type feedbackAnswer struct {
 }
 
 func (s *Server) episodeRoutes(r *api.Table) {
-	api.Add(r, api.Rule{Scope: api.ScopeWrite, Stream: true, Also: ndjson, Creates: true}, huma.Operation{
+	api.Add(r, api.Rule{Scope: api.ScopeWrite, Stream: true, Also: ndjson, CreatesWorkspace: true}, huma.Operation{
 		OperationID: "record", Method: http.MethodPost, Path: "/v1/episodes", Tags: []string{"History"}, Summary: "Record episodes",
 		Description: "One episode as application/json, a list of them or {\"episodes\": […]}, or any number as application/x-ndjson, one a line. Same id and same content count once; " +
 			"same id and other content is refused, except for an episode of a session that is sent again with more steps at its end: it grows. A single episode that is refused is an error; of many, each rejected one has its reason."}, s.record)
-	write := api.Rule{Scope: api.ScopeWrite, Creates: true}
+	write := api.Rule{Scope: api.ScopeWrite, CreatesWorkspace: true}
 	episode := r.Schemas().Schema(reflect.TypeFor[episodic.Episode](), true, "Episode")
 	api.DocumentBody(r, "/v1/episodes", http.MethodPost, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{episode, {Type: "array", Items: episode},
 		{Type: "object", Properties: map[string]*huma.Schema{"episodes": {Type: "array", Items: episode}}, Required: []string{"episodes"}, AdditionalProperties: false}}}, ndjson: {Type: "string"}})
@@ -81,7 +81,7 @@ func (s *Server) recordTool(ctx context.Context, q *question[episodic.Episode]) 
 		return out, "", err
 	}
 	out.ID = episode.ID
-	if err := counted(ctx, e, out.Seq); err != nil && !errors.Is(err, live.ErrNotYet) {
+	if err := waitCounted(ctx, e, out.Seq); err != nil && !errors.Is(err, live.ErrNotYet) {
 		return out, "", err
 	}
 	if out.Duplicates > 0 {

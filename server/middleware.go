@@ -74,7 +74,7 @@ func (s *Server) observe(c *gin.Context) {
 	defer func() {
 		s.metrics.inFlight.Dec()
 		_ = rc.SetWriteDeadline(time.Now().Add(slowWrites)) // for the buffered bytes
-		for _, end := range x.Ended {
+		for _, end := range x.Cleanups {
 			end()
 		}
 		took := time.Since(start)
@@ -323,7 +323,7 @@ func (s *Server) authorize(c *gin.Context) error {
 		return api.Problem(http.StatusForbidden, fmt.Sprintf("a credential with the tool set of agent %q may search, and ask for next tools and plans, or connect to /mcp; nothing else", a.Tools.Name))
 	}
 	c.Request = c.Request.WithContext(api.With(c.Request.Context(), a))
-	if !routed || ru.Public || ru.Global || ru.Creates {
+	if !routed || ru.Public || ru.Global || ru.CreatesWorkspace {
 		return nil
 	}
 	if !s.cfg.Workspaces.Exists(a.Workspace) { // the response of an empty workspace would hide a misspelt name
@@ -375,7 +375,7 @@ func (s *Server) limitOpen(c *gin.Context) error {
 func (s *Server) hold(c *gin.Context, share *api.Share, n int64) error {
 	held, err := share.Take(n, s.holdersOf(api.From(c.Request.Context())))
 	x := api.ExchangeFrom(c.Request.Context())
-	x.Ended = append(x.Ended, held.Release)
+	x.Cleanups = append(x.Cleanups, held.Release)
 	return err
 }
 
@@ -438,7 +438,7 @@ func (s *Server) limitBody(c *gin.Context) error {
 // streamPart limits streams without an end of their own to Config.MaxConnections / streamPart.
 const streamPart = 4
 
-func (s *Server) holdersOf(a api.Access) []api.Holder { return api.HoldersOf(a, s.isProxy) }
+func (s *Server) holdersOf(a api.Access) []api.Client { return api.HoldersOf(a, s.isProxy) }
 
 // isProxy reports whether an address is that of a configured reverse proxy, which many clients share.
 func (s *Server) isProxy(address string) bool {

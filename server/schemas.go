@@ -15,9 +15,9 @@ import (
 	"waymark/server/internal/api"
 )
 
-// mend corrects schemas. It makes values behind pointers nullable, in the description and in requests: huma uses the
+// fixSchemas corrects schemas. It makes values behind pointers nullable, in the description and in requests: huma uses the
 // alias of a type also for a pointer to it, and the schema of an object also for a pointer to the object.
-func mend(r huma.Registry) {
+func fixSchemas(r huma.Registry) {
 	decimal := reflect.TypeFor[*score.Decimal]()
 	for name, schema := range r.Map() {
 		if schema.AdditionalProperties == false { // the strict reader suggests the nearest name for an unknown field

@@ -242,7 +242,7 @@ func Operations() []Operation {
 func (s *Server) register(api huma.API) {
 	s.routes.API = api
 	s.operations()
-	mend(api.OpenAPI().Components.Schemas)
+	fixSchemas(api.OpenAPI().Components.Schemas)
 	illustrate(api.OpenAPI())
 	s.description = sync.OnceValues(func() (description, error) { return describe(api.OpenAPI()) })
 }

@@ -121,7 +121,7 @@ func (s *Server) modelAt(ctx context.Context, seq uint64) (*live.Engine, *sugges
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := counted(ctx, e, seq); err != nil {
+	if err := waitCounted(ctx, e, seq); err != nil {
 		return nil, nil, err
 	}
 	return e, e.Model(), nil
@@ -130,8 +130,8 @@ func (s *Server) modelAt(ctx context.Context, seq uint64) (*live.Engine, *sugges
 // waitForSeq limits how long a request waits for the model to count an event.
 const waitForSeq = time.Second
 
-// counted waits up to waitForSeq until the model counts an event, and returns [live.ErrNotYet] if it does not.
-func counted(ctx context.Context, e *live.Engine, seq uint64) error {
+// waitCounted waits up to waitForSeq until the model counts an event, and returns [live.ErrNotYet] if it does not.
+func waitCounted(ctx context.Context, e *live.Engine, seq uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, waitForSeq)
 	defer cancel()
 	err := e.Wait(ctx, seq)

@@ -26,7 +26,7 @@ type tracesAnswer struct {
 }
 
 func (s *Server) traceRoutes(r *api.Table) {
-	api.Raw(r, api.Rule{Scope: api.ScopeWrite, Creates: true, Also: protobuf, Gzip: true, Body: mostTraces}, huma.Operation{
+	api.Raw(r, api.Rule{Scope: api.ScopeWrite, CreatesWorkspace: true, Also: protobuf, Gzip: true, Body: mostTraces}, huma.Operation{
 		OperationID: "traces", Method: http.MethodPost, Path: "/v1/traces", Tags: []string{"History"}, Summary: "OpenTelemetry traces (OTLP/HTTP)",
 		Description: "An export request, in JSON or protobuf, also packed with gzip. What it holds is durable when the answer comes, and its tool calls become episodes when their trace is " +
 			"complete: two seconds after its root was sent, or a minute after the last span. Values are dropped.",

@@ -62,7 +62,7 @@ func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 func (s *Server) transferRoutes(r *api.Table) {
 	lines := map[string]*huma.MediaType{ndjson: {Schema: &huma.Schema{Type: "string"}}}
-	api.Record(r, api.Rule{Scope: api.ScopeWrite, Stream: true, Also: ndjson, Creates: true}, api.Op("Administration", "import", http.MethodPost, "/v1/import", "Import an export",
+	api.Record(r, api.Rule{Scope: api.ScopeWrite, Stream: true, Also: ndjson, CreatesWorkspace: true}, api.Op("Administration", "import", http.MethodPost, "/v1/import", "Import an export",
 		"The lines of an export: one tool, capability or episode each, of any number. The model is built once, at the end."), s.importLines)
 	api.DocumentBody(r, "/v1/import", http.MethodPost, map[string]*huma.Schema{ndjson: {Type: "string"}})
 

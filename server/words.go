@@ -111,7 +111,7 @@ func (s *Server) find(ctx context.Context, q *question[searchBody]) (out foundAn
 	}
 	text = closed(findText(lines, out.Warnings), out.Waiting, answer.Foremost(), "", q.Body.Query)
 	out.TokenMetrics.Estimate = true
-	told, err := api.Tell(out, text)
+	told, err := api.WithMessage(out, text)
 	if err != nil {
 		return out, "", err
 	}

@@ -48,7 +48,7 @@ func (s *Store) PutSnapshot(ctx context.Context, workspace string, seq uint64, l
 	defer s.snapshots.Unlock()
 	h := s.seen(workspace)
 	p := &partWriter{ctx: ctx, store: s, workspace: workspace, space: h.space(workspace), prefix: name(seq, fence, mathrand.Uint64()), sum: sha256.New()}
-	err := p.leads(lease, fence) // otherwise it would delete the parts of the holder
+	err := p.checkLease(lease, fence) // otherwise it would delete the parts of the holder
 	if err == nil {
 		err = p.clean()
 	}
@@ -95,8 +95,8 @@ func (p *partWriter) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// leads returns [ErrHeld] if another process has taken over the lease since.
-func (p *partWriter) leads(lease string, fence uint64) error {
+// checkLease returns [ErrHeld] if another process has taken over the lease since.
+func (p *partWriter) checkLease(lease string, fence uint64) error {
 	return p.store.view(p.ctx, "", func(r Reader, _ header) error {
 		values, err := r.Get(Key{tableLeases, "", lease})
 		if err == nil && decodeLease(values[0]).fence > fence {

@@ -108,7 +108,7 @@ func (q *query) coveredBy(n int32, chosen []int32, share float64) (covered []int
 		}
 	}
 	bar := coverText
-	if q.looking { // a search is for one need, not for a whole task
+	if q.isSearch { // a search is for one need, not for a whole task
 		bar = 1
 	}
 	if len(covered) == 0 || q.mode == Active && q.nodes.semantic[n] < max(coverLeast, bar*best) {

@@ -129,7 +129,7 @@ func (q *query) explainScore(n int32, a *ExplainAnswer) (c candidate, scored boo
 			a.Considered = append(a.Considered, Considered{f, score, s.terms})
 		}
 	}
-	q.doubt()
+	q.boundForeign()
 	q.coverList()
 	c, scored = q.plain(n)
 	if !q.reference && scored {

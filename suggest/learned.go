@@ -105,9 +105,9 @@ func (l *learning) compute(halt func() bool, progress func(done float64)) *learn
 	return training.learned
 }
 
-// assumed returns models that are not fitted, with which the reference ranks. They answer for profile seed and until a
+// unfitted returns models that are not fitted, with which the reference ranks. They answer for profile seed and until a
 // fit is done. They use the history of the learned models if there are any.
-func (m *Measures) assumed() *learned {
+func (m *Measures) unfitted() *learned {
 	if done := m.learning.result.Load(); done != nil {
 		l := *done
 		l.fittedModels, l.ranker = *assume(), done.ranker.WithPrior()

@@ -49,7 +49,7 @@ func (q *query) fitted(wanted bool) (l *learned, is bool) {
 		}
 		q.warn(WarnProvisional)
 	}
-	return q.measures.assumed(), false
+	return q.measures.unfitted(), false
 }
 
 // ask ranks the next steps or, in a search, the tools that match the words. It ranks by the learned models or, for
@@ -80,7 +80,7 @@ func (q *query) ask(profile string, vector []float32) error {
 	switch {
 	case q.reference:
 		answer = l.ranker.Reference
-	case q.looking:
+	case q.isSearch:
 		answer = l.ranker.Find
 	}
 	q.adopt(l, answer(s))
@@ -247,13 +247,13 @@ func (q *query) learnedCandidates(visitAll func(c candidate)) {
 		visit = func(c candidate) { visitAll(q.renewed(c)) }
 	}
 	for i, r := range q.ranking.Ranked {
-		if !q.changed(q.learned.node[r.Tool]) {
+		if !q.rankObsolete(q.learned.node[r.Tool]) {
 			q.visitStored(candidate{node: q.learned.node[r.Tool], score: r.Score, formula: FormulaLogistic, p: q.ranking.Chances[i]}, visit)
 		}
 	}
 	q.recentCandidates(visitAll)
 	for _, n := range q.nodes.candidateNodes {
-		if q.Kind(n) == catalog.KindCapability && q.Live(n) && !q.exhausted(n) && !q.judged(n) {
+		if q.Kind(n) == catalog.KindCapability && q.Live(n) && !q.exhausted(n) && !q.rankedDirectly(n) {
 			if c, ok := q.stored(n); ok {
 				visit(c)
 			}
@@ -261,17 +261,17 @@ func (q *query) learnedCandidates(visitAll func(c candidate)) {
 	}
 }
 
-// changed reports whether the rank of a node is obsolete: the node was never used, so that it was ranked by its text
-// alone, and its text has changed since the build.
-func (q *query) changed(n int32) bool { return q.recent.changed(n) && q.Usage.At(n).Steps == 0 }
+// rankObsolete reports whether the rank of a node is obsolete: the node was never used, so that it was ranked by its text
+// alone, and its text has rankObsolete since the build.
+func (q *query) rankObsolete(n int32) bool { return q.recent.changed(n) && q.Usage.At(n).Steps == 0 }
 
-// judged reports whether the ranking has the node itself and its rank is not obsolete.
-func (q *query) judged(n int32) bool {
-	return !q.changed(n) && slices.ContainsFunc(q.ranking.Ranked, func(r rank.Ranked) bool { return q.learned.node[r.Tool] == n })
+// rankedDirectly reports whether the ranking has the node itself and its rank is not obsolete.
+func (q *query) rankedDirectly(n int32) bool {
+	return !q.rankObsolete(n) && slices.ContainsFunc(q.ranking.Ranked, func(r rank.Ranked) bool { return q.learned.node[r.Tool] == n })
 }
 
 // whole reports whether candidates are ranked for a whole task or a search, not as the next step.
-func (q *query) whole() bool { return q.planned != nil || q.last == episodic.NoTool || q.looking }
+func (q *query) whole() bool { return q.planned != nil || q.last == episodic.NoTool || q.isSearch }
 
 // newerHistory is the name of the term for evidence from after the build.
 const newerHistory = "newer_history"

@@ -38,7 +38,7 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 	if q.mode == Exploration {
 		q.hubs(limit)
 	}
-	q.doubt()
+	q.boundForeign()
 	var top []candidate
 	if !q.nothingFits() {
 		q.coverList()
@@ -108,9 +108,9 @@ func pinFirst[T interface{ id() string }](q *query, ranked []T, pins []Pin, limi
 	return ranked[:min(limit, len(ranked))]
 }
 
-// doubt bounds the confidences for a foreign intent by the probability that it can be served. It does nothing after a
+// boundForeign bounds the confidences for a foreign intent by the probability that it can be served. It does nothing after a
 // context, which is evidence by itself.
-func (q *query) doubt() {
+func (q *query) boundForeign() {
 	if q.mode != Active || q.last != episodic.NoTool {
 		return
 	}

@@ -42,7 +42,7 @@ func (m *Model) Plan(r DAGRequest) (DAGAnswer, error) {
 	p := &plan{query: q, request: r, most: cmp.Or(r.MaxSteps, MaxSteps)}
 	if q.mode == Active {
 		q.planRequest(fitted, r.Vector)
-		if q.doubt(); !q.nothingFits() {
+		if q.boundForeign(); !q.nothingFits() {
 			p.take()
 		}
 	} else {

@@ -28,7 +28,7 @@ type query struct {
 	ranking   *rank.Answer   // nil in exploration mode, and if only the graph has evidence
 	reference bool           // scores are those of the reference, without learned models
 	planned   *rank.Plan     // set for the plan of an intent; ranking is its answer
-	looking   bool           // a search: ranks by the words of the query, not by the usual next step
+	isSearch  bool           // a search: ranks by the words of the query, not by the usual next step
 	kinds     []catalog.Kind // of the results; empty: both
 	bound     float64        // upper bound of confidences: below 1 for a foreign intent
 	warnings  []string
@@ -73,7 +73,7 @@ func (m *Model) newQuery(context []string, intent string, allow []string) (*quer
 	q := &s.asked
 	wished := strings.TrimSpace(intent)
 	if intent = wished; intent != "" {
-		intent = m.measures.texts.texts().Matcher().Spelled(wished, m.said)
+		intent = m.measures.texts.texts().Matcher().Spelled(wished, m.hasStemOutsideIndex)
 	}
 	*q = query{Model: m, scratch: s, wording: requestText{wished: wished, intent: intent}, last: episodic.NoTool, cluster: -1, rated: -1, allow: allow, bound: 1, reference: true, warnings: []string{}}
 	for i, spelling := range context {

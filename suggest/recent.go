@@ -93,8 +93,8 @@ func (m *Measures) recentOf(c *history.Counts) *recent {
 // changed reports whether the text of a node differs from that in the text index, or is not in the index.
 func (r *recent) changed(n int32) bool { _, ok := r.documents[n]; return ok }
 
-// said reports whether a past request, or a text since the build, contains a word with this stem.
-func (m *Model) said(stem string) (found bool) {
+// hasStemOutsideIndex reports whether a past request, or a text since the build, contains a word with this stem.
+func (m *Model) hasStemOutsideIndex(stem string) (found bool) {
 	for _, c := range m.unindexed() {
 		c.Having(stem, func(int32) { found = true })
 	}
@@ -328,7 +328,7 @@ func (q *query) recentCandidates(visit func(c candidate)) {
 		return
 	}
 	for _, n := range q.nodes.candidateNodes {
-		if q.judged(n) || q.Kind(n) != catalog.KindTool || !q.Live(n) {
+		if q.rankedDirectly(n) || q.Kind(n) != catalog.KindTool || !q.Live(n) {
 			continue
 		}
 		if c := q.renewed(candidate{node: n, formula: FormulaLogistic, score: q.scoreOf(0)}); c.p > 0 {

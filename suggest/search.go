@@ -24,14 +24,14 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 		return SearchAnswer{}, err
 	}
 	defer q.close()
-	q.withheld, q.kinds, q.looking = r.Withheld, r.Kinds, true
+	q.withheld, q.kinds, q.isSearch = r.Withheld, r.Kinds, true
 	if r.Profile != "" && r.Profile != ProfileSeed && r.Profile != ProfileLearned {
 		return SearchAnswer{}, unknownProfile(r.Profile)
 	}
 	if err := q.ask("", r.Vector); err != nil {
 		return SearchAnswer{}, err
 	}
-	q.doubt()
+	q.boundForeign()
 	named := slices.DeleteFunc(q.named(), func(n int32) bool {
 		return !q.Live(n) || q.Unconfirmed(n) || !q.allowed(q.IDs[n]) || len(r.Kinds) > 0 && !slices.Contains(r.Kinds, q.Kind(n))
 	})

@@ -60,8 +60,8 @@ func (a *app) watch(ctx context.Context, c *client, get, cancel, id string, see 
 	}
 }
 
-// takes returns the check that the number of arguments agrees with a line of usage.
-func takes(use string) cobra.PositionalArgs {
+// argsFor returns the check that the number of arguments agrees with a line of usage.
+func argsFor(use string) cobra.PositionalArgs {
 	_, named, _ := strings.Cut(use, " ")
 	return func(cmd *cobra.Command, args []string) error {
 		least, most := len(strings.Fields(named)), len(strings.Fields(named))

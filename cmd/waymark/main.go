@@ -221,7 +221,7 @@ func (a *app) wrap(cmd *cobra.Command) {
 	}
 	if run := cmd.RunE; run != nil {
 		if cmd.Args == nil {
-			cmd.Args = takes(cmd.Use)
+			cmd.Args = argsFor(cmd.Use)
 		}
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			if err := a.prepare(cmd); err != nil {

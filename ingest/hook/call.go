@@ -143,9 +143,9 @@ var errorKinds = []struct {
 // or whose tool does not exist, was not made.
 func Made(kind string) bool { return kind != "policy" && kind != "unknown_tool" }
 
-// Held reports whether a failure of this kind counts against the tool. An unknown tool, missing permission, a
+// CountsAgainstTool reports whether a failure of this kind counts against the tool. An unknown tool, missing permission, a
 // cancellation, an unavailable server and failed authentication give no evidence about the tool itself.
-func Held(kind string) bool {
+func CountsAgainstTool(kind string) bool {
 	return !slices.Contains([]string{"unknown_tool", "policy", "canceled", "unavailable", "auth"}, kind)
 }
 

@@ -164,7 +164,7 @@ func (e *Event) outcome(p *payload) {
 	if p.Stopped {
 		e.ErrorKind = "canceled"
 	}
-	if !Held(e.ErrorKind) {
+	if !CountsAgainstTool(e.ErrorKind) {
 		e.Outcome = episodic.Unknown
 	}
 }

@@ -87,8 +87,8 @@ func (h *History) Add(e *episodic.Episode) {
 	}
 }
 
-// context is the condition of a rate.
-type context struct {
+// condition is the condition of a rate.
+type condition struct {
 	what                  int
 	earlier, before, tool string // "" is any tool; start is the beginning of a task
 }
@@ -102,18 +102,18 @@ const (
 )
 
 type outcome struct {
-	context
+	condition
 	tool string
 }
 
 // counts holds the sessions with each context (trials), and those in whose first such context an event happened (hits).
 type counts struct {
-	trials map[context]int
-	last   map[context]string // the session counted last; walks are sorted by session
+	trials map[condition]int
+	last   map[condition]string // the session counted last; walks are sorted by session
 	hits   map[outcome]int
 }
 
-func (c *counts) try(ctx context, session string, hit bool, tool string) {
+func (c *counts) try(ctx condition, session string, hit bool, tool string) {
 	if was, counted := c.last[ctx]; counted && was == session {
 		return
 	}
@@ -131,16 +131,16 @@ func (c *counts) walk(w walk) {
 			next = w.steps[i+1]
 		}
 		failed := s.outcome == episodic.Failure
-		c.try(context{what: follows, tool: s.tool}, w.session, next.tool != "", next.tool)
+		c.try(condition{what: follows, tool: s.tool}, w.session, next.tool != "", next.tool)
 		if s.outcome.Known() {
-			c.try(context{what: fails, tool: s.tool}, w.session, failed, s.tool)
-			c.try(context{what: fails, before: before, tool: s.tool}, w.session, failed, s.tool)
+			c.try(condition{what: fails, tool: s.tool}, w.session, failed, s.tool)
+			c.try(condition{what: fails, before: before, tool: s.tool}, w.session, failed, s.tool)
 			if earlier != "" {
-				c.try(context{fails, earlier, before, s.tool}, w.session, failed, s.tool)
+				c.try(condition{fails, earlier, before, s.tool}, w.session, failed, s.tool)
 			}
 		}
 		if failed {
-			c.try(context{what: repairs, tool: s.tool}, w.session, next.outcome == episodic.Success, next.tool)
+			c.try(condition{what: repairs, tool: s.tool}, w.session, next.outcome == episodic.Success, next.tool)
 		}
 		earlier, before = before, s.tool
 	}
@@ -155,7 +155,7 @@ type candidate struct {
 
 // Derive returns the active rules of the history, sorted by their bound, highest first.
 func (h *History) Derive() []Rule {
-	c := &counts{trials: map[context]int{}, last: map[context]string{}, hits: map[outcome]int{}}
+	c := &counts{trials: map[condition]int{}, last: map[condition]string{}, hits: map[outcome]int{}}
 	walks := slices.Clone(h.walks)
 	slices.SortStableFunc(walks, func(a, b walk) int { return strings.Compare(a.session, b.session) })
 	for _, w := range walks {
@@ -175,7 +175,7 @@ func (h *History) Derive() []Rule {
 			if bound < threshold || x.chance > level {
 				continue
 			}
-			r := Rule{Repair: x.what == repairs, After: x.context.tool, Tool: x.tool, K: x.k, N: x.n, Bound: bound}
+			r := Rule{Repair: x.what == repairs, After: x.condition.tool, Tool: x.tool, K: x.k, N: x.n, Bound: bound}
 			if !r.Repair {
 				r.After = strings.TrimPrefix(x.before, start)
 				c.between(&r, x.before)
@@ -194,15 +194,15 @@ func (h *History) Derive() []Rule {
 // candidate returns the counts and the chance of an event if enough sessions have its context. The rate outside the
 // context is that of the wider context without this one.
 func (c *counts) candidate(e outcome) (x candidate, ok bool) {
-	k, n := c.hits[e], c.trials[e.context]
+	k, n := c.hits[e], c.trials[e.condition]
 	if n < minSessions || e.what == follows || e.what == fails && (e.before == "" || e.earlier != "") {
 		return x, false
 	}
-	wider := outcome{context{what: fails, tool: e.context.tool}, e.tool}
+	wider := outcome{condition{what: fails, tool: e.condition.tool}, e.tool}
 	if e.what == repairs {
 		wider.what = follows
 	}
-	hits, all := max(0, c.hits[wider]-k), max(0, c.trials[wider.context]-n)
+	hits, all := max(0, c.hits[wider]-k), max(0, c.trials[wider.condition]-n)
 	return candidate{e, k, n, tail(k, n, (float64(hits)+0.5)/(float64(max(all, hits))+1))}, true
 }
 

@@ -264,12 +264,12 @@ func (s *reported) begin(f *Feed, e *hook.Event, name string) *call {
 // abandon drops the calls that never ended, because they were refused or interrupted.
 func (s *reported) abandon(f *Feed) {
 	for id, c := range s.begun {
-		s.none(f, id, c)
+		s.dropCall(f, id, c)
 	}
 }
 
-// none drops a call that was not made. If no episode has begun, its user messages belong to the next call.
-func (s *reported) none(f *Feed, id string, c *call) {
+// dropCall drops a call that was not made. If no episode has begun, its user messages belong to the next call.
+func (s *reported) dropCall(f *Feed, id string, c *call) {
 	s.Drop(c.id)
 	delete(s.begun, id)
 	f.drop(c.files)
@@ -309,7 +309,7 @@ func (f *Feed) ended(ctx context.Context, engine *live.Engine, s *reported, e *h
 		c = s.begin(f, e, "") // its beginning was not reported
 	}
 	if !hook.Made(e.ErrorKind) { // it was not made
-		if s.none(f, e.Call, c); name == "" {
+		if s.dropCall(f, e.Call, c); name == "" {
 			s.taken[c.id] = true // a trace is processed again when more spans arrive
 		}
 		f.drop([]string{name})

@@ -118,14 +118,14 @@ func (r *Recorder) Call(ctx context.Context, c run.Call) (run.Result, error) {
 	began := r.opts.Now()
 	this := r.begin(ctx, c, began)
 	if refusal, refused := r.loops(this, began); refused {
-		r.over(this, began, false)
+		r.endCall(this, began, false)
 		return refusal, nil
 	}
 	result, err := r.caller.Call(ctx, c)
 	ended := r.opts.Now()
 	r.noteFailure(this, &result, err, ended)
 	step, made := r.step(ctx, &c, &result, err)
-	r.over(this, ended, made)
+	r.endCall(this, ended, made)
 	if made {
 		step.DurationMS = max(0, ended.Sub(began).Milliseconds())
 		if failed := r.record(context.WithoutCancel(ctx), this, step); failed != nil {
@@ -172,8 +172,8 @@ func (r *Recorder) begin(ctx context.Context, c run.Call, at time.Time) *calling
 	return this
 }
 
-// over ends a call in its session, or drops it if it was not made.
-func (r *Recorder) over(this *calling, at time.Time, made bool) {
+// endCall ends a call in its session, or drops it if it was not made.
+func (r *Recorder) endCall(this *calling, at time.Time, made bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if made {

@@ -84,9 +84,9 @@ type Difficulty struct {
 	Easy     bool     `json:"easy"`
 }
 
-// names matches runs of words that begin with a capital, or have a digit beside letters: Lake Baikal, p53. The first
+// namePattern matches runs of words that begin with a capital, or have a digit beside letters: Lake Baikal, p53. The first
 // group matches if the run begins a sentence.
-var names = func() *regexp.Regexp {
+var namePattern = func() *regexp.Regexp {
 	const in = `[\pL\p{Nd}'’/-]*`
 	const name = `(?:\p{Lu}` + in + `|\pL+` + in + `\p{Nd}` + in + `|\p{Nd}` + in + `\pL` + in + `)`
 	return regexp.MustCompile(`((?:^|[.!?:])[^\pL\p{Nd}]*)?(` + name + `(?:\s+` + name + `)*)`)
@@ -96,7 +96,7 @@ var names = func() *regexp.Regexp {
 // of a sentence.
 func assess(question string) Difficulty {
 	d := Difficulty{Words: len(strings.Fields(question)), Entities: []string{}}
-	for _, at := range names.FindAllStringSubmatchIndex(question, -1) {
+	for _, at := range namePattern.FindAllStringSubmatchIndex(question, -1) {
 		name, begins := question[at[4]:at[5]], at[2] >= 0
 		if (!begins || strings.Contains(name, " ")) && !slices.Contains(d.Entities, name) {
 			d.Entities = append(d.Entities, name)

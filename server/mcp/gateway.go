@@ -286,7 +286,7 @@ func (m *mcpTools) forward(ctx context.Context, req *mcp.CallToolRequest, tool s
 	if err != nil {
 		return refusal(err)
 	}
-	if reads && m.cfg.Upstream.Gateway.Changes(id) {
+	if reads && m.cfg.Upstream.Gateway.MayChange(id) {
 		return refusal(fmt.Errorf("%s is not annotated as reading only: call it with %s", catalog.ShownID(id), toolCallChanging))
 	}
 	meta, err := m.metaOf(req, id)

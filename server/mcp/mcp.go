@@ -58,7 +58,7 @@ type Config struct {
 	MaxBody     int64 // bytes of one message over HTTP
 	MaxSessions int
 	// Holders returns the clients that a session counts against.
-	Holders  func(api.Access) []api.Holder
+	Holders  func(api.Access) []api.Client
 	Draining <-chan struct{} // closed when shutdown begins
 
 	// Extend changes the options of each SDK server and returns a function that registers more on it; for tests only.

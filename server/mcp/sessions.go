@@ -13,7 +13,7 @@ const headerSession = "Mcp-Session-Id"
 // mcpSessions limits the number of sessions, of each client and in total. The SDK ends idle sessions.
 type mcpSessions struct {
 	api.Share
-	holdersOf func(api.Access) []api.Holder
+	holdersOf func(api.Access) []api.Client
 	live      func() map[string]bool // ids of open sessions
 
 	mu    sync.Mutex

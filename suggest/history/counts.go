@@ -136,7 +136,7 @@ func (s *State) show(all bool) {
 			}
 		}
 		g, err := graph.New(len(s.ids), edges)
-		must(err)
+		mustNotFail(err)
 		h.rows = graph.NewRows(g)
 		return
 	}
@@ -145,7 +145,7 @@ func (s *State) show(all bool) {
 		as := h.canon[i]
 		s.showCalls(as)
 		h.edges = s.appendRow(h.edges[:0], as)
-		must(h.rows.SetRow(as, h.edges))
+		mustNotFail(h.rows.SetRow(as, h.edges))
 	}
 }
 
@@ -174,8 +174,8 @@ func (s *State) joinedUse(i int32) Usage {
 	return u
 }
 
-// must panics on an error that cannot occur, such as for edges between existing nodes with weights below 1.
-func must(err error) {
+// mustNotFail panics on an error that cannot occur, such as for edges between existing nodes with weights below 1.
+func mustNotFail(err error) {
 	if err != nil {
 		panic("suggest: " + err.Error())
 	}

@@ -22,7 +22,7 @@ type grown struct {
 // newGrowing returns an empty cache of episodes by id.
 func newGrowing() *lru.Cache[string, *grown] {
 	c, err := lru.New[string, *grown](maxGrowing)
-	must(err)
+	mustNotFail(err)
 	return c
 }
 

@@ -47,7 +47,7 @@ type counted struct {
 func init() {
 	enc := gob.NewEncoder(io.Discard)
 	for _, v := range []any{&Wiring{}, &counted{Memory: &episodic.Image{}}, &Episode{}} {
-		must(enc.Encode(v))
+		mustNotFail(enc.Encode(v))
 	}
 }
 
@@ -55,7 +55,7 @@ func init() {
 func (s *State) Image() *Image {
 	clear(s.own)
 	var wires bytes.Buffer
-	must(gob.NewEncoder(&wires).Encode(s.wires))
+	mustNotFail(gob.NewEncoder(&wires).Encode(s.wires))
 	i := &Image{
 		counted: counted{
 			IDs: slices.Clip(s.ids), Out: slices.Clone(s.out), Uses: slices.Clone(s.uses), Sources: slices.Clip(s.sources.names),

@@ -124,9 +124,9 @@ func (s *State) trusted(source int32) bool {
 
 // admission is the decision about one observation of a transition.
 type admission struct {
-	within  bool // within the limit of its source; true for all sources before there are several
-	counted bool
-	teaches bool // the rest of the episode counts
+	within     bool // within the limit of its source; true for all sources before there are several
+	counted    bool
+	restCounts bool // the rest of the episode counts
 }
 
 // admit decides about one more observation of a transition. again is true if its episode had the transition before.
@@ -143,8 +143,8 @@ func (s *State) admit(source int32, t *transition, again bool) admission {
 	own, few := uint64(c.Observations), len(s.sources.names) < severalSources
 	others := t.Within - min(own, t.Within)
 	limit := max(fewObservations, othersFactor*others)
-	a := admission{within: few || own < limit, teaches: few || again || uint64(c.Episodes) < limit}
-	if !again && a.teaches {
+	a := admission{within: few || own < limit, restCounts: few || again || uint64(c.Episodes) < limit}
+	if !again && a.restCounts {
 		c.Episodes++
 	}
 	if a.within {

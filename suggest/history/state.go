@@ -377,7 +377,7 @@ func (s *State) count(p pair, halves uint64, source int32, again bool) bool {
 		t.Halves += halves
 		t.Count++
 	}
-	return a.teaches
+	return a.restCounts
 }
 
 // credential is part of the name of every source that presented a key, directly or through a collector. All other

@@ -109,7 +109,7 @@ func Patterns(tasks []Task, tools int, o Options) Result {
 	numeric.Each(len(roots), func(i int) {
 		i = len(roots) - 1 - i // the most frequent take longest
 		grown[i], cut[i] = m.grow(roots[i], nil)
-		m.tell(.7 * float64(done.Add(1)) / float64(len(roots)))
+		m.reportProgress(.7 * float64(done.Add(1)) / float64(len(roots)))
 	})
 	r := Result{Partial: slices.Contains(cut, true)}
 	candidates := m.closed(m.belonging(slices.Concat(grown...), len(roots)))
@@ -157,7 +157,7 @@ func (m *miner) choose(candidates []*set) (chosen []Pattern, more bool) {
 		}
 		chosen = slices.DeleteFunc(chosen, func(c Pattern) bool { return len(p.Tools) > len(c.Tools) && m.explains(&p, &c) })
 		chosen = append(chosen, p)
-		m.tell(.7 + .3*float64(i+1)/float64(len(candidates)))
+		m.reportProgress(.7 + .3*float64(i+1)/float64(len(candidates)))
 	}
 	slices.SortFunc(chosen, func(a, b Pattern) int {
 		return cmp.Or(cmp.Compare((len(b.Tools)-1)*b.Support, (len(a.Tools)-1)*a.Support), slices.Compare(a.Tools, b.Tools),
@@ -191,7 +191,7 @@ func (m *miner) rankTools() []int32 {
 	return roots
 }
 
-func (m *miner) tell(done float64) {
+func (m *miner) reportProgress(done float64) {
 	if m.Progress != nil {
 		m.Progress(done)
 	}

@@ -152,7 +152,7 @@ func nearest(tools []string, caps []catalog.Capability) (id string, jaccard floa
 
 // capability returns the capability that would be published.
 func (d *draft) capability(proposal string, w *arguments) (catalog.Capability, error) {
-	told := d.told()
+	told := d.sentence()
 	name, intent := told, strings.ToLower(told)
 	if n := len(d.tools) - 1; n > 1 {
 		name = capital(spoken(d.tools[0]) + " … " + spoken(d.tools[n]))

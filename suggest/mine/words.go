@@ -50,8 +50,8 @@ func spoken(id string) string {
 	return cmp.Or(strings.Join(semantic.Parts(id[strings.LastIndexByte(id, ':')+1:]), " "), id)
 }
 
-// told returns one sentence that describes the calls in their order.
-func (d *draft) told() string {
+// sentence returns one sentence that describes the calls in their order.
+func (d *draft) sentence() string {
 	parts := make([]string, len(d.tools))
 	for i, id := range d.tools {
 		parts[i] = spoken(id)

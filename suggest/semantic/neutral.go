@@ -73,8 +73,8 @@ var neutralWords = func() map[string]bool {
 // Neutral reports whether a word, other than a stop word, occurs in requests of any kind.
 func Neutral(word string) bool { return neutralWords[word] }
 
-// telling holds the weights of stems for comparing requests with one another; all others have weight 1.
-var telling = func() map[string]float64 {
+// stemWeights holds the weights of stems for comparing requests with one another; all others have weight 1.
+var stemWeights = func() map[string]float64 {
 	m := map[string]float64{}
 	for word := range neutralWords {
 		m[stem(word)] = .3
@@ -88,7 +88,7 @@ var telling = func() map[string]float64 {
 // Weight returns the weight of a stem for comparing requests with one another: .1 for a stop word, .3 for a neutral
 // one, else 1. Requests that share only "let everybody know" are not for the same thing.
 func Weight(stem string) float64 {
-	if w, ok := telling[stem]; ok {
+	if w, ok := stemWeights[stem]; ok {
 		return w
 	}
 	return 1

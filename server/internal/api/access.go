@@ -152,10 +152,10 @@ func PeerOf(r *http.Request) string {
 
 // Exchange is one request and its response, for the log.
 type Exchange struct {
-	Id      string
-	Failure error    // cause of a 5xx; never shown to the caller
-	Size    int64    // bytes read of the body
-	Ended   []func() // called after the request has been answered
+	Id       string
+	Failure  error    // cause of a 5xx; never shown to the caller
+	Size     int64    // bytes read of the body
+	Cleanups []func() // called after the request has been answered
 
 	// Progress sends the progress of the work to the caller; nil: the caller did not request it.
 	Progress func(done, total float64, message string)

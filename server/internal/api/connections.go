@@ -31,7 +31,7 @@ type Connections struct {
 type countedConn struct {
 	net.Conn
 	of      *Connections
-	clients []Holder // its address; empty for a proxy
+	clients []Client // its address; empty for a proxy
 	hold    *Hold
 	asked   bool // a request has arrived
 }

@@ -62,9 +62,9 @@ func TestAddresses(t *testing.T) {
 func TestATotalIsBounded(t *testing.T) {
 	s := NewShare("things", 8)
 	for i := range 4 {
-		_, err := s.Take(2, []Holder{{name: fmt.Sprint("key:", i), part: keyPart}})
+		_, err := s.Take(2, []Client{{name: fmt.Sprint("key:", i), part: keyPart}})
 		require.NoError(t, err)
 	}
-	_, err := s.Take(1, []Holder{{name: "key:5", part: keyPart}})
+	_, err := s.Take(1, []Client{{name: "key:5", part: keyPart}})
 	assert.Equal(t, 503, ProblemOf(err).Status)
 }

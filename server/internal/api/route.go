@@ -28,7 +28,7 @@ type Table struct {
 	Workspaces *live.Workspaces
 	MaxBody    int64
 	Timeout    time.Duration   // of a response, if its rule sets none
-	Turns      *Turns          // limits long computations
+	Turns      *ComputeLimiter // limits long computations
 	Rules      map[string]Rule // by method and gin path
 
 	Operations []Operation // in the order of their registration
@@ -102,9 +102,9 @@ type Rule struct {
 
 	ToolSet bool // the route applies the tool set of a credential; such a credential is refused by all other routes
 
-	Operator bool // requires the operator of the server, in addition to the scope
-	Creates  bool // creates a workspace that does not exist: the route records
-	Global   bool // independent of workspaces: the named one need not exist
+	Operator         bool // requires the operator of the server, in addition to the scope
+	CreatesWorkspace bool // creates a workspace that does not exist: the route records
+	Global           bool // independent of workspaces: the named one need not exist
 
 	Also string // a media type accepted besides application/json
 	Gzip bool   // bodies packed with gzip are accepted

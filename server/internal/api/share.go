@@ -18,8 +18,8 @@ const (
 	addressPart = 2
 )
 
-// Holder is a client that shares are counted against.
-type Holder struct {
+// Client is a client that shares are counted against.
+type Client struct {
 	name string
 	part int64 // it holds at most total/part
 	says string
@@ -27,21 +27,21 @@ type Holder struct {
 
 // HoldersOf returns the clients that a request counts against: its credential, then its address. The address of a proxy
 // does not count, because many clients share it.
-func HoldersOf(a Access, isProxy func(address string) bool) []Holder {
-	credential := Holder{name: a.Holder(), part: keyPart, says: "this credential"}
+func HoldersOf(a Access, isProxy func(address string) bool) []Client {
+	credential := Client{name: a.Holder(), part: keyPart, says: "this credential"}
 	if a.Operator {
 		credential.part, credential.says = addressPart, "the operator"
 	}
-	return append([]Holder{credential}, addressHolder(a.Peer, isProxy)...)
+	return append([]Client{credential}, addressHolder(a.Peer, isProxy)...)
 }
 
 // addressHolder returns the address as a holder; nil if it does not count.
-func addressHolder(peer string, isProxy func(address string) bool) []Holder {
+func addressHolder(peer string, isProxy func(address string) bool) []Client {
 	address := AddressOf(peer)
 	if address == "" || isProxy(address) {
 		return nil
 	}
-	return []Holder{{name: "address " + address, part: addressPart, says: "this address"}}
+	return []Client{{name: "address " + address, part: addressPart, says: "this address"}}
 }
 
 // AddressOf returns the address that limits count by. For IPv6 it is the /64 network, which one customer has.
@@ -74,7 +74,7 @@ func NewShare(what string, total int64) Share { return Share{what: what, total: 
 type Hold struct {
 	of      *Share
 	n       int64
-	Holders []Holder
+	Holders []Client
 }
 
 // Release gives the whole amount back. A second call, or a call on nil, does nothing.
@@ -90,7 +90,7 @@ func (h *Hold) Release() {
 
 // Take counts n against each holder. It returns 429 if a holder would exceed its part, and 503 if all together would
 // exceed the total.
-func (s *Share) Take(n int64, holders []Holder) (*Hold, error) {
+func (s *Share) Take(n int64, holders []Client) (*Hold, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, h := range holders {
@@ -105,7 +105,7 @@ func (s *Share) Take(n int64, holders []Holder) (*Hold, error) {
 	return &Hold{s, n, holders}, nil
 }
 
-func (s *Share) add(n int64, holders []Holder) {
+func (s *Share) add(n int64, holders []Client) {
 	if s.by == nil {
 		s.by = map[string]int64{}
 	}
@@ -124,9 +124,9 @@ func (s *Share) Held() int64 {
 	return s.used
 }
 
-// Turns limits how many long computations run at once. One credential uses at most all turns but one, in the order of
+// ComputeLimiter limits how many long computations run at once. One credential uses at most all turns but one, in the order of
 // arrival; its further computations wait behind these, so that they delay only that credential.
-type Turns struct {
+type ComputeLimiter struct {
 	most  int64
 	all   *semaphore.Weighted
 	own   sync.Map // *semaphore.Weighted by credential: at most as many as there are keys
@@ -141,14 +141,14 @@ const maxQueued, queuePart = 512, 8
 const LongQuestion = 512
 
 // NewTurns returns turns for most computations at once, but at least 2.
-func NewTurns(most int) *Turns {
+func NewTurns(most int) *ComputeLimiter {
 	n := int64(max(most, 2))
-	return &Turns{most: n, all: semaphore.NewWeighted(n), queue: NewShare("plans and other long computations", maxQueued)}
+	return &ComputeLimiter{most: n, all: semaphore.NewWeighted(n), queue: NewShare("plans and other long computations", maxQueued)}
 }
 
 // Enter waits for a turn; leave ends it.
-func (t *Turns) Enter(ctx context.Context, credential string) (leave func(), err error) {
-	place, err := t.queue.Take(1, []Holder{{name: credential, part: queuePart, says: "this credential"}})
+func (t *ComputeLimiter) Enter(ctx context.Context, credential string) (leave func(), err error) {
+	place, err := t.queue.Take(1, []Client{{name: credential, part: queuePart, says: "this credential"}})
 	if err != nil {
 		return nil, err
 	}

@@ -26,11 +26,11 @@ type Tool struct {
 	Servers                  bool   // offered only if upstream servers are connected
 	Rounded                  bool   // fractions in answers have four significant digits
 	Schema                   json.RawMessage
-	Call                     func(ctx context.Context, arguments json.RawMessage) (Told, error)
+	Call                     func(ctx context.Context, arguments json.RawMessage) (ToolAnswer, error)
 }
 
-// Told is the answer of a tool. A host shows its model either the text or the JSON, so the JSON contains the text too.
-type Told struct {
+// ToolAnswer is the answer of a tool. A host shows its model either the text or the JSON, so the JSON contains the text too.
+type ToolAnswer struct {
 	Text string
 	JSON json.RawMessage
 }
@@ -51,7 +51,7 @@ func NewTool[I, O any](t Tool, f func(ctx context.Context, in *I) (O, string, er
 		return reflect.ValueOf(in).Elem().FieldByName("Body").Addr().Interface()
 	}
 	t.Schema = schemaOf(reflect.TypeOf(argumentsOf(new(I))).Elem()).published
-	t.Call = func(ctx context.Context, raw json.RawMessage) (told Told, err error) {
+	t.Call = func(ctx context.Context, raw json.RawMessage) (told ToolAnswer, err error) {
 		in := new(I)
 		into := argumentsOf(in)
 		if err := Arguments(raw, into); err != nil {
@@ -65,15 +65,15 @@ func NewTool[I, O any](t Tool, f func(ctx context.Context, in *I) (O, string, er
 			return told, err
 		}
 		if t.Rounded {
-			return Tell(out, text, fourDigits)
+			return WithMessage(out, text, fourDigits)
 		}
-		return Tell(out, text)
+		return WithMessage(out, text)
 	}
 	return t
 }
 
-// Tell adds the text to an answer as its message. If the text is empty, it uses the message of the answer.
-func Tell(answer any, text string, form ...jsonv2.Options) (told Told, err error) {
+// WithMessage adds the text to an answer as its message. If the text is empty, it uses the message of the answer.
+func WithMessage(answer any, text string, form ...jsonv2.Options) (told ToolAnswer, err error) {
 	if told.JSON, err = Encode(answer, form...); err != nil {
 		return told, err
 	}
@@ -146,7 +146,7 @@ func ShownText(s string) string {
 // Arguments decodes the arguments of a tool by the rules of an HTTP body. It converts values that a host sent as text.
 func Arguments(raw json.RawMessage, into any) error {
 	k := schemaOf(reflect.TypeOf(into).Elem())
-	raw = catalog.Fit(raw, k.published)
+	raw = catalog.ParseStrings(raw, k.published)
 	if err := DecodeArguments(raw, into); err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ import (
 type Config struct {
 	*scoring.Service                  // the scorers, and the store and servers that runs share with them
 	Gateway          *gateway.Gateway // of the upstream servers; may be nil
-	Holders          func(api.Access) []api.Holder
+	Holders          func(api.Access) []api.Client
 	Draining         <-chan struct{} // closed when shutdown begins
 	Grace            time.Duration   // for calls in progress when the server ends
 }

@@ -142,7 +142,7 @@ func (c *Service) Routes(r *api.Table) {
 		out, err := c.Run(ctx, api.From(ctx), s, q.After, q.Body.RawMessage)
 		return output{out}, err
 	}
-	ru := api.Rule{Scope: api.ScopeWrite, Timeout: Timeout, Body: maxBody, Creates: true}
+	ru := api.Rule{Scope: api.ScopeWrite, Timeout: Timeout, Body: maxBody, CreatesWorkspace: true}
 	api.Add(r, ru, huma.Operation{OperationID: "score", Method: http.MethodPost, Path: "/v1/score/{scorer}", Tags: []string{"Scorers"}, SkipValidateBody: true,
 		Summary: "Score by a rubric",
 		Description: "Scores and ranks hypotheses, the answers of a council by the reviews of their peers, contributions to a research session, a whole session, or items by a rubric of the request (custom). " +

@@ -39,7 +39,7 @@ type (
 func (c *Service) triangulationRoutes(r *api.Table) {
 	ru := api.Rule{Scope: api.ScopeWrite, Body: maxBody}
 	begins := ru
-	begins.Creates, begins.Timeout = true, Timeout
+	begins.CreatesWorkspace, begins.Timeout = true, Timeout
 	api.Add(r, begins, huma.Operation{OperationID: "triangulate", Method: http.MethodPost, Path: "/v1/triangulations", Tags: []string{"Scorers"},
 		Summary: "Weigh hypotheses by evidence",
 		Description: "Weighs the hypotheses of the request by the snippets of its rounds. Without hypotheses a judge proposes them, and searches in documents, or by a tool of a connected server, bring the snippets round by round until the gate stops. " +

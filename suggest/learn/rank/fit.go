@@ -326,17 +326,17 @@ func (m *Model) Over(context []int32) float64 { return m.history.over(context) }
 
 // Answer is a ranking, the likeliest first, with the data that it was computed from.
 type Answer struct {
-	Ranked  []Ranked
-	Chances []float64 // calibrated, falling
-	sequel  bool      // exactly one of the tools comes next; otherwise each tool has a chance of its own
-	claim   float64   // of a sequel, the uncalibrated chance of the likeliest tool
-	curve   *learn.Curve
-	ranker  *ranker
-	slope   float64 // weight of the feature that the score starts from
-	finder  *ranker // of a plan that starts from Found, the ranker of this feature
-	table   *Table
-	near    []learn.Neighbour // past requests that vote
-	more    map[int32]float64 // by tool, the change of the score by outcomes
+	Ranked    []Ranked
+	Chances   []float64 // calibrated, falling
+	exclusive bool      // exactly one of the tools comes next; otherwise each tool has a chance of its own
+	claim     float64   // if exclusive: the uncalibrated chance of the likeliest tool
+	curve     *learn.Curve
+	ranker    *ranker
+	slope     float64 // weight of the feature that the score starts from
+	finder    *ranker // of a plan that starts from Found, the ranker of this feature
+	table     *Table
+	near      []learn.Neighbour // past requests that vote
+	more      map[int32]float64 // by tool, the change of the score by outcomes
 
 	explained map[int32]Explanation // by tool, the explanations computed so far
 }
@@ -353,7 +353,7 @@ func (m *Model) Next(s Situation) *Answer {
 	if s.Intent != "" {
 		a.curve = m.next.curves[1]
 	}
-	a.sequel = true
+	a.exclusive = true
 	a.chances()
 	return a
 }
@@ -378,7 +378,7 @@ func (a *Answer) Chance(score float64) float64 {
 	if len(a.Ranked) == 0 {
 		return 0
 	}
-	if !a.sequel {
+	if !a.exclusive {
 		return a.ranker.chance(score, a.table.row(0))
 	}
 	p := float64(a.claim * numeric.Exp(score-a.Ranked[0].Score))
@@ -390,7 +390,7 @@ func (a *Answer) Chance(score float64) float64 {
 }
 
 func (a *Answer) chances() {
-	if a.Chances = a.Chances[:0]; a.sequel && len(a.Ranked) > 0 {
+	if a.Chances = a.Chances[:0]; a.exclusive && len(a.Ranked) > 0 {
 		a.claim = shares(a.Ranked)[0]
 	}
 	for _, r := range a.Ranked {

@@ -453,20 +453,20 @@ func (e *exam) ask() {
 
 // rewording rewords requests.
 type rewording struct {
-	texts   *Texts
-	tasks   map[string]int     // by stem, the number of requests with it
-	telling map[string]float64 // by stem, its strongest association with a tool, times how often both occur together
+	texts       *Texts
+	tasks       map[string]int     // by stem, the number of requests with it
+	association map[string]float64 // by stem, its strongest association with a tool, times how often both occur together
 }
 
 func newRewording(texts *Texts, tasks []*Task, all *History) *rewording {
-	r := &rewording{texts: texts, tasks: map[string]int{}, telling: map[string]float64{}}
+	r := &rewording{texts: texts, tasks: map[string]int{}, association: map[string]float64{}}
 	for _, t := range tasks {
 		for _, s := range distinct(semantic.Stems(t.Intent)) {
 			r.tasks[s]++
-			if f, ok := texts.vocabulary.Feature(s); ok && r.telling[s] == 0 {
+			if f, ok := texts.vocabulary.Feature(s); ok && r.association[s] == 0 {
 				row := all.words.rows[uint64(f)]
 				for i := row.from; i < row.to; i++ {
-					r.telling[s] = max(r.telling[s], all.speaks[i]*float64(all.words.n[i]))
+					r.association[s] = max(r.association[s], all.speaks[i]*float64(all.words.n[i]))
 				}
 			}
 		}
@@ -486,7 +486,7 @@ func (r *rewording) text(request string, random *rand.Rand) string {
 	switch random.IntN(4) {
 	case 3:
 		slices.SortFunc(order, func(a, b int) int {
-			return cmp.Or(cmp.Compare(r.telling[stem(words[a])], r.telling[stem(words[b])]), cmp.Compare(a, b))
+			return cmp.Or(cmp.Compare(r.association[stem(words[a])], r.association[stem(words[b])]), cmp.Compare(a, b))
 		})
 		order = order[:max(1, len(order)*(4+random.IntN(4))/10)]
 		slices.Sort(order)

@@ -103,12 +103,12 @@ func newDraft(r *request, t *Table, needs *ranker, allows func(tool int32) bool)
 	d.found = best(d.found, len(d.found))
 	d.likely = best(d.likely, len(d.likely))
 	d.clauses()
-	d.likely = d.planable(d.likely)
+	d.likely = d.plannable(d.likely)
 	for _, c := range d.likely {
 		d.chance[c.Tool] = c.Score
 		d.total += c.Score
 	}
-	d.found = slices.DeleteFunc(d.found, func(c Ranked) bool { return d.chance[c.Tool] == 0 }) // not planable
+	d.found = slices.DeleteFunc(d.found, func(c Ranked) bool { return d.chance[c.Tool] == 0 }) // not plannable
 	return d
 }
 
@@ -142,12 +142,12 @@ func (d *draft) require(t *Table, chances []float64) {
 	}
 }
 
-// planable returns the tools that may be in a plan. A tool adds something if a clause names it or the request has a
+// plannable returns the tools that may be in a plan. A tool adds something if a clause names it or the request has a
 // word for it that no likelier tool has. A tool that changes something may be planned if the request has a verb of it
 // that no likelier one has; if it adds something or is surely used, unless the request only asks for reading; if a
 // needed tool requires it; or if similar requests used it. A tool is left out if no task used it, no likelier tool
 // requires it, it adds nothing and is not surely used: many catalogs offer one service several times.
-func (d *draft) planable(list []Ranked) (kept []Ranked) {
+func (d *draft) plannable(list []Ranked) (kept []Ranked) {
 	r := d.request
 	var terms []string
 	for _, term := range semantic.Terms(d.request.said) {
