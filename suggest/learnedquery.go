@@ -175,9 +175,9 @@ func (q *query) remember() {
 	if len(near) > 0 && near[0].similarity >= verbatim {
 		near = slices.DeleteFunc(near, func(t alike) bool { return t.similarity < verbatim })
 	}
-	likeness, support := 0.0, map[int32]float64{}
+	similarity, support := 0.0, map[int32]float64{}
 	for _, t := range near {
-		likeness += t.similarity
+		similarity += t.similarity
 		var used []int32
 		for _, raw := range q.Past.Episode(int(t.id)).Nodes {
 			n, known := q.Canonical[raw], int(t.id) < q.measures.episodes
@@ -187,10 +187,10 @@ func (q *query) remember() {
 			}
 		}
 	}
-	trust := min(1, float64(recallTrust*likeness)/float64(max(1, len(near))))
+	trust := min(1, float64(recallTrust*similarity)/float64(max(1, len(near))))
 	for _, n := range slices.Sorted(maps.Keys(support)) {
 		q.consider(n)
-		q.nodes.semantic[n] = 1 - float64((1-q.nodes.semantic[n])*(1-float64(trust*support[n])/likeness))
+		q.nodes.semantic[n] = 1 - float64((1-q.nodes.semantic[n])*(1-float64(trust*support[n])/similarity))
 	}
 }
 

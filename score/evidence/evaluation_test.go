@@ -77,7 +77,7 @@ type figures struct {
 	Top3, First    float64 // the judge has the right one among its first three, or first
 	MeanDistance   float64 // of hypotheses, by cosine
 	Lead           float64 // the right one leads after the evidence
-	Discrimination float64 // likeness of the five best snippets to the answer, over that of a plain search
+	Discrimination float64 // similarity of the five best snippets to the answer, over that of a plain search
 	Decreasing     float64 // the entropy falls in every round
 	DominanceR     float64 // Pearson's r of dominance and being right
 	ModelWords     float64 // words for models over those of a flat pool
@@ -120,8 +120,8 @@ func measure(t testing.TB, none bool) figures {
 			top3 = append(top3, truth(tr.answer <= "h3"))
 			first = append(first, truth(tr.answer == "h1"))
 			i := slices.IndexFunc(tr.hypotheses, func(h Hypothesis) bool { return h.ID == tr.answer })
-			near = append(near, likeness(lib, fused(res), tr.hypotheses[i]))
-			nearPlain = append(nearPlain, likeness(lib, plainly(lib, tr.question, 5), tr.hypotheses[i]))
+			near = append(near, similarity(lib, fused(res), tr.hypotheses[i]))
+			nearPlain = append(nearPlain, similarity(lib, plainly(lib, tr.question, 5), tr.hypotheses[i]))
 			abstain = append(abstain, truth(res.Abstain))
 			silent = append(silent, truth(fewSources(lib, plainly(lib, tr.question, 5))))
 		}
@@ -220,8 +220,8 @@ func (l library) text(id string) Snippet {
 	return l.snippets[slices.IndexFunc(l.snippets, func(s Snippet) bool { return s.ID == id })]
 }
 
-// likeness is the mean cosine of snippets to the right answer.
-func likeness(l library, ids []string, h Hypothesis) float64 {
+// similarity is the mean cosine of snippets to the right answer.
+func similarity(l library, ids []string, h Hypothesis) float64 {
 	total := 0.0
 	for _, id := range ids {
 		near := cosine(terms(l.text(id).Text), terms(h.Text+" "+h.Rationale+" "+h.KeyFact))

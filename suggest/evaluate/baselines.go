@@ -41,7 +41,7 @@ func baselines(history []*task, text *toolIndex) []Predictor {
 			score := map[string]float64{}
 			for _, n := range c.nearest(intent) {
 				for _, id := range n.set {
-					score[id] += n.likeness
+					score[id] += n.similarity
 				}
 			}
 			for _, s := range ranked(score, nil) {
@@ -186,7 +186,7 @@ func layers(rows [][]scored) (list []Candidate) {
 // neighbour is a past task with the similarity of its intent to the new one.
 type neighbour struct {
 	*task
-	likeness float64
+	similarity float64
 }
 
 // vector yields the terms of an intent in order, with weights (1 + ln f)·idf of length 1 in all, where
@@ -219,7 +219,7 @@ func (c *counts) nearest(intent string) (near []neighbour) {
 	for _, i := range slices.Sorted(maps.Keys(cosine)) {
 		near = append(near, neighbour{c.asked[i], cosine[i]})
 	}
-	slices.SortStableFunc(near, func(a, b neighbour) int { return cmp.Compare(b.likeness, a.likeness) })
+	slices.SortStableFunc(near, func(a, b neighbour) int { return cmp.Compare(b.similarity, a.similarity) })
 	return near[:min(10, len(near))]
 }
 
@@ -236,11 +236,11 @@ func (c *counts) mixed(q Question) []Candidate {
 	if votes, near := 0.0, c.nearest(q.Intent); len(near) > 0 {
 		left -= voteShare
 		for _, n := range near {
-			votes += float64(n.likeness * float64(len(n.set)))
+			votes += float64(n.similarity * float64(len(n.set)))
 		}
 		for _, n := range near {
 			for _, id := range n.set {
-				weight[id] += voteShare * n.likeness / votes
+				weight[id] += voteShare * n.similarity / votes
 			}
 		}
 	}

@@ -262,11 +262,11 @@ func (r *ranker) score(row []float32) float64 {
 
 // trust returns the weight of the trees, in [0, 1], for a request with the given similarity to the nearest past one.
 func trust(nearest float32, familiar float64) float64 {
-	likeness := float64(nearest)
-	if likeness >= familiar {
+	similarity := float64(nearest)
+	if similarity >= familiar {
 		return 1
 	}
-	return float64(likeness*likeness) / float64(familiar*familiar)
+	return float64(similarity*similarity) / float64(familiar*familiar)
 }
 
 // contribute adds the contribution of the trees to parts, by feature, and returns the bias of the trees.
@@ -281,16 +281,16 @@ func (r *ranker) contribute(parts []float64, row []float32) float64 {
 
 // familiarise sets familiar from the recorded requests. Without any it is 1: no request is familiar.
 func (r *ranker) familiarise(x *examples) {
-	var likeness []float64
+	var similarity []float64
 	for q, k := range x.kinds {
 		if k == recorded {
 			from, _ := x.question(q)
-			likeness = append(likeness, float64(x.row(from)[Nearest]))
+			similarity = append(similarity, float64(x.row(from)[Nearest]))
 		}
 	}
 	r.familiar = 1
-	if slices.Sort(likeness); len(likeness) > 0 {
-		r.familiar = likeness[len(likeness)/10]
+	if slices.Sort(similarity); len(similarity) > 0 {
+		r.familiar = similarity[len(similarity)/10]
 	}
 }
 

@@ -386,12 +386,12 @@ func (d *draft) describe(likeliest []int32) {
 	slices.Sort(likeliest)
 	likeliest = slices.Compact(likeliest)
 	var nearest []int32
-	likeness := 0.0
+	similarity := 0.0
 	if near := d.request.near; len(near) > 0 {
 		nearest = d.tasks[d.asked[near[0].Row]].set
-		likeness = near[0].Similarity
+		similarity = near[0].Similarity
 	}
-	square := float64(likeness * likeness)
+	square := float64(similarity * similarity)
 	alike, same := min(mostAlike, square), min(mostAlike, float64(square*square)*float64(square*square))
 	for i := range d.sets {
 		s := &d.sets[i]
@@ -435,7 +435,7 @@ func (d *draft) describe(likeliest []int32) {
 		for k, v := range [setFeatures]float64{
 			setExpected: logOdds(f1), setHas: logOdds(float64(same*all) + float64((1-same)*none)),
 			setSum: odds, setMean: odds / n, setLeast: least, setNext: next, setLacks: lacks, setSize: n, setLonger: n - float64(len(likeliest)),
-			setMore: n - d.total, setLikely: similar(s.tools, likeliest), setTimes: s.times, setShare: s.share, setBest: s.best, setNearest: likeness,
+			setMore: n - d.total, setLikely: similar(s.tools, likeliest), setTimes: s.times, setShare: s.share, setBest: s.best, setNearest: similarity,
 			setClosed: closed, setPast: numeric.Ln(1 + float64(d.times[key(s.tools...)])), setBeside: beside, setApart: apart,
 			setKnown: d.request.known, setText: d.request.most.text,
 		} {
