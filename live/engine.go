@@ -102,11 +102,11 @@ type Engine struct {
 
 // A lifecycle ends the goroutines that run beside the writer.
 type lifecycle struct {
-	ctx        context.Context // ends when the engine closes, and with it background builds
+	ctx        context.Context // ends when the engine closes; this also ends background builds
 	stop       context.CancelFunc
 	closed     chan struct{}   // closed when the writer has ended
 	background sync.WaitGroup  // jobs, fetches of vectors, writes of snapshots, preparation of profile learned
-	keeping    context.Context // context of snapshot writes: Close waits for one until its own context ends
+	keeping    context.Context // for snapshot writes; it outlasts ctx: Close waits for a write until its own context ends
 	giveUp     context.CancelFunc
 }
 

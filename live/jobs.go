@@ -15,7 +15,7 @@ import (
 	"waymark/suggest/history"
 )
 
-// jobs holds the builds, rebuilds, verifications and searches for proposals of a workspace: those that are
+// jobs holds the builds, rebuilds, evaluations, verifications and searches for proposals of a workspace: those that are
 // running, and the last ones that ended.
 type jobs struct {
 	mu   sync.Mutex
@@ -52,9 +52,9 @@ func gateError(g *evaluate.Gate) error {
 // Rebuild starts a job that replays the log into a new model. The new model replaces the running one or, with verify,
 // is compared with it bit by bit. If a job of the same kind is running, Rebuild returns that one.
 //
-// A rebuild is evaluated first: if it loses by more than noise against the running model on held-out tasks, it
-// ends as [JobRefused], and the running model stays. With force it is published without an evaluation; the numbers
-// of the last evaluation are kept.
+// A rebuild is evaluated first: if it loses by more than noise against the running model on held-out tasks, or if one
+// new key recorded most of the new episodes, it ends as [JobRefused], and the running model stays. With force it is
+// published without an evaluation; the numbers of the last evaluation are kept.
 func (e *Engine) Rebuild(verify, force bool) (Job, error) {
 	switch {
 	case verify && force:
@@ -186,7 +186,7 @@ func returnMemory() {
 	}
 }
 
-// The shares of a rebuild that its phases are assumed to take, for its progress.
+// The shares of a rebuild or verification that its phases are assumed to take, for its progress.
 const judgeShare, replayShare, compareShare = 0.3, 0.2, 0.02
 
 // errOvertaken is the error of an evaluation whose active model was replaced meanwhile.

@@ -242,7 +242,7 @@ func (w *writer) countStored(entries []entry, done storage.Done) {
 	w.show()
 }
 
-// noticed counts an event that was appended, and marks the model as out of date if it counts the event.
+// noticed counts an event that was appended, and marks the model as out of date if models count such an event.
 func (w *writer) noticed(e decodedEvent) {
 	w.count(e)
 	w.dirty = w.dirty || e.counts()

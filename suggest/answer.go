@@ -50,7 +50,7 @@ const (
 // Warnings that an answer may carry.
 const (
 	WarnLowConfidence  = "low_confidence"  // the best confidence is below .50
-	WarnNoHistory      = "no_history"      // nothing was ever recorded after this context
+	WarnNoHistory      = "no_history"      // nothing was ever recorded after the last step
 	WarnUnknownContext = "unknown_context" // an id of the context is in no catalog and no episode
 	WarnNoIntentMatch  = "no_intent_match" // no tool's text has anything in common with the intent
 	WarnForeign        = "foreign_request" // neither the catalog nor the history seems to serve the intent
@@ -128,7 +128,7 @@ func (a DAGAnswer) Foremost() string {
 }
 
 // Suggestion is one ranked candidate. Its confidence is the probability that it is the next step, if there is one.
-// ConfidenceLow is a lower bound of the confidence that holds in 90 % of cases, estimated from held-out predictions. It
+// ConfidenceLow is a one-sided 90 % lower bound of the confidence, computed from held-out predictions. It
 // is 0, and absent, if there are none or if terms are not included.
 type Suggestion struct {
 	ID            string       `json:"id"`
@@ -158,12 +158,12 @@ type NextAnswer struct {
 	SuggestionID string       `json:"suggestion_id"`
 	Suggestions  []Suggestion `json:"suggestions"`
 	Stop         float64      `json:"stop"`      // probability that the task ends here
-	Abstained    bool         `json:"abstained"` // nothing is suggested, because nothing is known or confidence is too low
+	Abstained    bool         `json:"abstained"` // the list of suggestions is empty
 	Mode         Mode         `json:"mode"`
 	Model        ModelInfo    `json:"model"`
 	Warnings     []string     `json:"warnings"`
 	UnknownIDs   []UnknownID  `json:"unknown_ids,omitempty"`
-	Waiting      string       `json:"waiting,omitempty"` // in an empty or weak answer: number of entries to approve
+	Waiting      string       `json:"waiting,omitempty"` // in an empty or weak answer: note on the entries to approve
 }
 
 // SearchRequest asks for tools and capabilities by words. Limit 0 means 10.
@@ -205,7 +205,7 @@ type SearchAnswer struct {
 	Model        ModelInfo      `json:"model"`
 	Warnings     []string       `json:"warnings"`
 	UnknownIDs   []UnknownID    `json:"unknown_ids,omitempty"`
-	Waiting      string         `json:"waiting,omitempty"` // in an empty or weak answer: number of entries to approve
+	Waiting      string         `json:"waiting,omitempty"` // in an empty or weak answer: note on the entries to approve
 }
 
 // DAGRequest asks for a plan. The history determines the length of the plan, which is at most 25 steps;
@@ -301,7 +301,7 @@ type DAGAnswer struct {
 	Rationale     string        `json:"rationale"`
 	Warnings      []string      `json:"warnings"`
 	UnknownIDs    []UnknownID   `json:"unknown_ids,omitempty"`
-	Waiting       string        `json:"waiting,omitempty"` // in an empty or weak answer: number of entries to approve
+	Waiting       string        `json:"waiting,omitempty"` // in an empty or weak answer: note on the entries to approve
 	Model         ModelInfo     `json:"model"`
 }
 

@@ -77,8 +77,8 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 	return a, nil
 }
 
-// pinned returns the suggestion of a node that a rule pins. If the node is not ranked (was is nil), its score and
-// confidence are 0.
+// pinned returns the suggestion of a node that a rule pins. If the answer does not suggest the node (was is nil),
+// its score and confidence are 0.
 func (q *query) pinned(n int32, was *Suggestion, rule string) Suggestion {
 	if was == nil {
 		was = &Suggestion{ID: q.IDs[n], Kind: q.Kind(n), Formula: FormulaPin, Evidence: q.evidence(n)}
@@ -90,7 +90,7 @@ func (q *query) pinned(n int32, was *Suggestion, rule string) Suggestion {
 func pinReason(rule string) string { return "pinned by the operator (rule " + rule + ")" }
 
 // pinFirst moves pinned ids to the front of a ranking, in the order of the pins. It passes a nil was for an id that is
-// not in the ranking.
+// not in the list.
 func pinFirst[T interface{ id() string }](q *query, ranked []T, pins []Pin, limit int, pinned func(n int32, was *T, rule string) T) []T {
 	for _, p := range slices.Backward(pins) { // each is inserted at the front
 		n, ok := q.Find(p.ID)

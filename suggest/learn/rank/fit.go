@@ -25,13 +25,13 @@ type Model struct {
 // Fitted holds all that a fit learned. Everything else in a model is counted from the history.
 type Fitted struct {
 	find  ranker // conditional model of the tools that a request asks for
-	needs ranker // unconditional model: the chance of each tool that a task for the request uses it
+	needs ranker // unconditional model of the chance that a task for the request uses a tool
 	next  ranker // conditional model of the next tool
 
 	planner *planner
 }
 
-// Ranked is a tool with its log-odds.
+// Ranked is a tool or another number with its score, which in an Answer is its log-odds.
 type Ranked struct {
 	Tool  int32
 	Score float64
@@ -147,7 +147,7 @@ func (r *ranker) begin(x *examples, from start) {
 	x.Margin = make([]float32, x.Len())
 	for i := range x.Margin {
 		x.Margin[i] = float32(r.start.of(x.row(i)))
-		if x.Questions != nil { // a row competes for as many rows with equal scores
+		if x.Questions != nil { // a row that stands for n candidates competes as n rows with its score
 			x.Margin[i] += float32(numeric.Ln(float64(x.times[i])))
 		}
 	}
@@ -224,7 +224,8 @@ func (r *ranker) fit(x *examples, stop func() bool) bool {
 // leastClaim is the chance below which a single row is not used for calibration.
 const leastClaim = .01
 
-// claims returns the chances that the ranker gives to held-out rows, and whether these were right.
+// claims returns the chances of held-out rows or, with questions, of the best row of each recorded one, [0] without a
+// request and [1] with one, and whether these rows were right. Questions of kind cold are left out.
 func (r *ranker) claims(x *examples, held []bool) (claims [2][]learn.Prediction) {
 	for i, held := range held {
 		switch {
@@ -279,7 +280,8 @@ func (r *ranker) contribute(parts []float64, row []float32) float64 {
 	return bias
 }
 
-// familiarise sets familiar from the recorded requests. Without any it is 1: no request is familiar.
+// familiarise sets familiar from the recorded requests. Without any it is 1: only a request in the words of a
+// past one is familiar.
 func (r *ranker) familiarise(x *examples) {
 	var similarity []float64
 	for q, k := range x.kinds {
@@ -441,7 +443,7 @@ func (a *Answer) Recalled(tool int32) bool {
 	return matchNeed*need(a.Value(tool, Ridge), a.Value(tool, Votes)) > max(a.Value(tool, Text), vectorWeight*a.Value(tool, Vectors))
 }
 
-// Low returns a lower bound of a chance, which held in 90 % of the held-out cases.
+// Low returns a one-sided 90 % lower bound of a calibrated chance; see [learn.Curve.Low].
 func (a *Answer) Low(chance float64) float64 { return a.curve.Low(chance) }
 
 // Value returns a feature of a tool; 0 if the tool is no candidate.

@@ -20,7 +20,7 @@ import (
 //	reworded   in other words: some dropped, some replaced by words of the thesaurus
 //	joined     after the tools of another task
 //	short      through a history of only 0, 3, 10, 30 or 100 other tasks
-//	far        through the history of tasks of other kinds: its rarest tool and the use of that tool are new
+//	far        through the history of the tasks with other rarest tools; near copies of its request may be in it
 //	known      one sentence of a tool's own text in other words; the index of texts lacks this sentence
 //	foreign    a request of another field: no tool is right
 type kind int
@@ -316,7 +316,8 @@ func (m *mixture) drawFar(all *History, o Options) bool {
 
 // drawKnown adds questions for tools by the first sentence of their text, which is removed from the texts that the
 // request is matched with. It uses the same histories as the other exams: the popularity of an unused tool depends on
-// the size of the history, so with a history of their own the trees could tell these questions from others by it.
+// the size of the history, so from histories of their own the trees could recognise these questions. Each sentence is
+// asked twice, once with the tool hidden.
 func (m *mixture) drawKnown(without [folds]*History) {
 	tools := slices.Clone(m.texts.tools)
 	sentences := make([]string, len(tools))
@@ -343,7 +344,7 @@ func (m *mixture) drawKnown(without [folds]*History) {
 // held reports whether the exam is held out: numbers of trees are chosen on such exams.
 func (e *exam) held() bool { return e.fold == 0 }
 
-// half returns the half of the tasks, 0 or 1, that an exam belongs to.
+// half returns the part of the tasks that an exam belongs to: 0 for even folds, 1 for odd ones.
 func (e *exam) half() int { return e.fold % 2 }
 
 func firstSentence(text string) (sentence, rest string) {
@@ -404,8 +405,8 @@ func (m *mixture) keep(e *exam) {
 	}
 }
 
-// weights returns weights that give each kind its share of the total; none is larger than its entry of times, or 1 if
-// times is nil.
+// weights returns weights that give each kind at most its share; none is larger than its entry of times, or 1 if times
+// is nil.
 func weights(of []kind, times []float32, share [kinds]float64) []float32 {
 	w := make([]float32, len(of))
 	var n [kinds]float64

@@ -10,7 +10,7 @@
 // three words (feature text, .6): the trees turn these values into log-odds.
 //
 // A task is never evidence for itself: a fit computes the features of each task from a [History] without the fold of
-// the task, which also lacks the near copies of its request, unless these are a habit ([recurring]).
+// the task. Near copies of its request are in the same fold, unless these are a habit ([recurring]).
 package rank
 
 import (
@@ -70,7 +70,8 @@ type Situation struct {
 	all bool // every tool that the reference may rank high becomes a candidate
 }
 
-// Texts holds the words of tools and, after read, those of past requests. All histories share it.
+// Texts holds the words of tools and, after read, those of past requests. The histories of a fit share it, except
+// those of kind known.
 type Texts struct {
 	tools      []Tool
 	matcher    *semantic.Matcher
@@ -78,7 +79,7 @@ type Texts struct {
 	words      *semantic.Thesaurus
 	names      [][]string          // by tool, the stems of its name
 	places     [][]float32         // by tool, the mean word vector of its text, of length 1; nil if no word has a vector
-	closure    [][]int32           // by tool, sorted, the tools that it requires, down to deepest levels
+	closure    [][]int32           // by tool, sorted, the tools that it requires, at any depth up to deepest
 	others     map[string][]string // by stem, its synonyms
 	actions    []action            // by tool
 	without    string              // group of features that is left out

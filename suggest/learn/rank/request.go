@@ -14,7 +14,7 @@ const (
 	nearRequests     = 30   // nearest past requests, which count for copies
 	mostVoters       = 10   // nearest past requests that vote
 	fewVotes         = .5   // added to the sum of similarities that votes are divided by: few words in common say little
-	fewCopies        = .005 // the same for similarity⁴ and copies
+	fewCopies        = .005 // added to the sum of similarity⁴ that copies are divided by
 	leastNeed        = .08  // a tool with less need does not bring in other tools
 	mostClauses      = 8
 	mostTexts        = 24  // best texts, from which the largest matches are taken
@@ -237,8 +237,8 @@ func (r *request) associate(x learn.Vector) {
 	r.known = float64(seen) / max(1, float64(words))
 }
 
-// spread adds the tools that needed tools bring in: tools used beside them, tools of their server, and tools that they
-// require.
+// spread computes the need of each tool and, from the needed ones, the values of tools used beside them, of their
+// servers and of tools that they require.
 func (r *request) spread() {
 	h := r.history
 	for c, t := range h.used {
@@ -276,8 +276,8 @@ func (r *request) spread() {
 	}
 }
 
-// match compares the texts of the tools with the request and with each of its clauses, and keeps the best: at most
-// most.
+// match compares the texts of the tools with the request and with each of its clauses, and keeps the best texts:
+// most is their maximum number.
 func (r *request) match(text string, allowed func(tool int32) bool, most int) {
 	h := r.history
 	r.text = h.texts.matcher.Match(text)
@@ -320,8 +320,8 @@ func clauses(text string) []string {
 	return parts
 }
 
-// choose keeps the best tools by a rough sum. Tools without a task, a matching text or a requirement all have the same
-// sum, so only the first mostNeeds of them are considered.
+// choose keeps the best tools by a rough sum. Tools that no task used, that no needed tool requires and
+// whose text is not among the best all have the same sum, so only the first mostNeeds of them are considered.
 func (r *request) choose(allowed func(tool int32) bool, most int) {
 	h := r.history
 	rough := func(e *evidence) float64 {

@@ -80,7 +80,7 @@ const (
 )
 
 // Feature describes a feature. Meaning is its formula, in which shares and cosines lie in [0, 1]; the ln of a share is
-// that of the share + 10⁻⁴.
+// that of the share + 10⁻⁴, but for popularity: ln((uses + ½)/(steps + 1)).
 type Feature struct{ Name, Group, Meaning string }
 
 // Groups lists the groups of features.
@@ -117,8 +117,8 @@ var Features = [rows]Feature{
 	Evidence2:     {"evidence2", "sequence", "ln(1 + times the last two were)"},
 	Ridge:         {"ridge", "request", "ridge regression of tools on the words of past requests"},
 	Place:         {"place", "request", "ln(1 + place by that regression)"},
-	Votes:         {"votes", "request", "similarity of those of the 10 nearest past requests that used it, by the sum + .5"},
-	Copies:        {"copies", "request", "the same of the 30 nearest by similarity⁴, + .005: near copies decide, and few words in common say little"},
+	Votes:         {"votes", "request", "Σ similarity of those of the 10 nearest past requests that used it, by the Σ of all + .5"},
+	Copies:        {"copies", "request", "the same of the 30 nearest with similarity⁴ and .005, so that near copies decide"},
 	Best:          {"best", "request", "similarity of the nearest request that used it"},
 	NearSet:       {"near_set", "request", "1 if the nearest request used it"},
 	NearNext:      {"near_next", "request", "share of what came after the last tool in near requests, ln"},
@@ -157,7 +157,7 @@ var Features = [rows]Feature{
 	Tasks:         {"tasks", "familiarity", "ln(1 + tasks that use it)"},
 	Nearest:       {"nearest", "familiarity", "similarity of the nearest past request"},
 	Known:         {"known", "familiarity", "share of the words of the request that past requests have"},
-	Size:          {"size", "familiarity", "tools of near requests, by similarity"},
+	Size:          {"size", "familiarity", "mean number of tools of the 10 nearest requests, weighted by similarity"},
 	Left:          {"left", "familiarity", "the same, less the tools used so far"},
 	Total:         {"total", "familiarity", "sum of needs of all tools"},
 	BestText:      {"best_text", "familiarity", "best match of any text"},

@@ -135,7 +135,8 @@ func (h *History) hypergraph(context []int32, tool int32, c cells) {
 	c.set(Cluster, float64(same)/float64(len(context)))
 }
 
-// Weights in match and in the feature Match, chosen for searches: of word vectors and an endpoint, and of need.
+// vectorWeight is the weight of word vectors and of an embeddings endpoint in match, matchNeed that of need in the
+// feature Match. Both were chosen for searches.
 const vectorWeight, matchNeed = .3, .2
 
 // match combines the matches of a text by words, by word vectors and by an embeddings endpoint, all in [0, 1]:
