@@ -348,7 +348,7 @@ func (s *Server) limitRate(c *gin.Context) error {
 	if a.Operator { // tools of the same machine, among them load tests
 		perSecond, burst = 10*perSecond, 10*burst
 	}
-	bucket, _ := s.rates.LoadOrStore(a.Holder(), rate.NewLimiter(rate.Limit(perSecond), burst))
+	bucket, _ := s.rates.LoadOrStore(a.LimitKey(), rate.NewLimiter(rate.Limit(perSecond), burst))
 	if bucket.(*rate.Limiter).Allow() {
 		return nil
 	}
@@ -373,7 +373,7 @@ func (s *Server) limitOpen(c *gin.Context) error {
 
 // hold counts n units of a share against the clients of a request until the request has been answered.
 func (s *Server) hold(c *gin.Context, share *api.Share, n int64) error {
-	held, err := share.Take(n, s.holdersOf(api.From(c.Request.Context())))
+	held, err := share.Take(n, s.clientsOf(api.From(c.Request.Context())))
 	x := api.ExchangeFrom(c.Request.Context())
 	x.Cleanups = append(x.Cleanups, held.Release)
 	return err
@@ -438,7 +438,7 @@ func (s *Server) limitBody(c *gin.Context) error {
 // streamPart limits streams without an end of their own to Config.MaxConnections / streamPart.
 const streamPart = 4
 
-func (s *Server) holdersOf(a api.Access) []api.Client { return api.HoldersOf(a, s.isProxy) }
+func (s *Server) clientsOf(a api.Access) []api.Client { return api.ClientsOf(a, s.isProxy) }
 
 // isProxy reports whether an address is that of a configured reverse proxy, which many clients share.
 func (s *Server) isProxy(address string) bool {

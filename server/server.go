@@ -203,19 +203,19 @@ func (s *Server) wire() {
 	cfg := s.cfg
 	s.routes = &api.Table{
 		Workspaces: cfg.Workspaces,
-		MaxBody:    cfg.MaxBody, Timeout: cfg.Timeout, Turns: api.NewTurns(2 * runtime.GOMAXPROCS(0)),
+		MaxBody:    cfg.MaxBody, Timeout: cfg.Timeout, Limiter: api.NewComputeLimiter(2 * runtime.GOMAXPROCS(0)),
 		Rules: map[string]api.Rule{},
 	}
 	s.scoring = &scoring.Service{
 		Store: cfg.Store, Workspaces: cfg.Workspaces, Judges: cfg.Judges, Caller: cfg.Caller, Workspace: cfg.Upstream.Workspace, Record: cfg.RecordScores, Logger: cfg.Logger, Now: cfg.Now,
 	}
 	s.runs = runs.New(runs.Config{
-		Service: s.scoring, Gateway: cfg.Upstream.Gateway, Holders: s.holdersOf, Draining: s.draining, Grace: cfg.Drain / 2,
+		Service: s.scoring, Gateway: cfg.Upstream.Gateway, Clients: s.clientsOf, Draining: s.draining, Grace: cfg.Drain / 2,
 	})
 	s.mcp = mcpserver.New(mcpserver.Config{
 		Workspaces: cfg.Workspaces, CallerOf: s.runs.CallerOf, Upstream: cfg.Upstream, Routes: s.routes,
 		Logger: cfg.Logger, Now: cfg.Now, Version: cfg.Version, MaxBody: cfg.MaxBody, MaxSessions: cfg.MaxConnections,
-		Holders: s.holdersOf, Draining: s.draining, Extend: cfg.extendMCP,
+		Clients: s.clientsOf, Draining: s.draining, Extend: cfg.extendMCP,
 	})
 }
 

@@ -167,7 +167,7 @@ func TestLongComputationsTakeTurns(t *testing.T) {
 	who := append(slices.Repeat([]string{"local"}, max(2*runtime.GOMAXPROCS(0), 2)-1), "memory") // the one of overMemory
 	for _, one := range who {
 		for _, s := range []web{w, patient} {
-			leave, err := s.routes.Turns.Enter(t.Context(), one)
+			leave, err := s.routes.Limiter.Enter(t.Context(), one)
 			require.NoError(t, err)
 			defer leave()
 		}
@@ -191,6 +191,6 @@ func TestLongComputationsTakeTurns(t *testing.T) {
 // Clients of IPv6 are counted by network, and a proxy is not one client.
 func TestHolders(t *testing.T) {
 	s := newOffice(t, func(c *Config) { c.Proxies = []string{"203.0.113.9"} })
-	assert.Len(t, s.holdersOf(api.Access{Source: "key:1", Peer: "203.0.113.9"}), 1)
-	assert.Len(t, s.holdersOf(api.Access{Source: "key:1", Peer: "203.0.113.8"}), 2)
+	assert.Len(t, s.clientsOf(api.Access{Source: "key:1", Peer: "203.0.113.9"}), 1)
+	assert.Len(t, s.clientsOf(api.Access{Source: "key:1", Peer: "203.0.113.8"}), 2)
 }

@@ -111,12 +111,12 @@ func (s *Server) find(ctx context.Context, q *question[searchBody]) (out foundAn
 	}
 	text = closed(findText(lines, out.Warnings), out.Waiting, answer.Foremost(), "", q.Body.Query)
 	out.TokenMetrics.Estimate = true
-	told, err := api.WithMessage(out, text)
+	encoded, err := api.WithMessage(out, text)
 	if err != nil {
 		return out, "", err
 	}
 	metrics := &out.TokenMetrics
-	metrics.BaselineTokens, metrics.ReturnedTokens = (s.baselineOf(api.From(ctx).Workspace, m)+3)/4, (len(told.JSON)+3)/4
+	metrics.BaselineTokens, metrics.ReturnedTokens = (s.baselineOf(api.From(ctx).Workspace, m)+3)/4, (len(encoded.JSON)+3)/4
 	if metrics.BaselineTokens > 0 {
 		saved := 1 - float64(metrics.ReturnedTokens)/float64(metrics.BaselineTokens)
 		metrics.SavingsPercent = math.Round(saved*1000) / 10

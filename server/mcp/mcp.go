@@ -57,8 +57,8 @@ type Config struct {
 
 	MaxBody     int64 // bytes of one message over HTTP
 	MaxSessions int
-	// Holders returns the clients that a session counts against.
-	Holders  func(api.Access) []api.Client
+	// Clients returns the clients that a session counts against.
+	Clients  func(api.Access) []api.Client
 	Draining <-chan struct{} // closed when shutdown begins
 
 	// Extend changes the options of each SDK server and returns a function that registers more on it; for tests only.
@@ -82,7 +82,7 @@ type Endpoint struct {
 func New(cfg Config) *Endpoint {
 	e := &Endpoint{cfg: cfg, servers: map[string]*mcp.Server{}}
 	e.sessions = mcpSessions{
-		Share: api.NewShare("MCP sessions", int64(cfg.MaxSessions)), holdersOf: cfg.Holders, live: e.live, known: map[string]*api.Hold{},
+		Share: api.NewShare("MCP sessions", int64(cfg.MaxSessions)), clientsOf: cfg.Clients, live: e.live, known: map[string]*api.Hold{},
 	}
 	// A session belongs to the caller that opened it: the SDK compares UserID on every later request. The permissions
 	// of a call come from its own credential, not from that of the handshake.

@@ -13,7 +13,7 @@ const headerSession = "Mcp-Session-Id"
 // mcpSessions limits the number of sessions, of each client and in total. The SDK ends idle sessions.
 type mcpSessions struct {
 	api.Share
-	holdersOf func(api.Access) []api.Client
+	clientsOf func(api.Access) []api.Client
 	live      func() map[string]bool // ids of open sessions
 
 	mu    sync.Mutex
@@ -34,7 +34,7 @@ func (m *mcpSessions) enter(a api.Access, r *http.Request, w http.ResponseWriter
 			delete(m.known, id)
 		}
 	}
-	held, err := m.Take(1, m.holdersOf(a))
+	held, err := m.Take(1, m.clientsOf(a))
 	return func() {
 		id := w.Header().Get(headerSession)
 		if id == "" {

@@ -52,7 +52,7 @@ func (m *mcpTools) handler(t api.Tool) mcp.ToolHandler {
 		}
 		a.Session = episodeSession(req, a)
 		ctx = api.WithExchange(api.With(ctx, a), &api.Exchange{Progress: progressTo(ctx, req)})
-		answer, err := api.InTurn(ctx, m.cfg.Routes, t.Rule, int64(len(req.Params.Arguments)), func() (api.ToolAnswer, error) {
+		answer, err := api.Limited(ctx, m.cfg.Routes, t.Rule, int64(len(req.Params.Arguments)), func() (api.ToolAnswer, error) {
 			return t.Call(ctx, req.Params.Arguments)
 		})
 		if err != nil {
@@ -107,8 +107,8 @@ func (m *mcpTools) failed(ctx context.Context, tool string, err error) *mcp.Call
 			text += map[bool]string{true: "\nCall run_dag again with values, by task, for:"}[i == 0] + "\n- " + api.ShownText(o.String())
 		}
 		r := refusal(errors.New(text))
-		if told, err := api.WithMessage(refusedDAG{"refused", dag.Problems, dag.Form()}, api.RefusedRun(dag)); err == nil {
-			r.StructuredContent = told.JSON
+		if answer, err := api.WithMessage(refusedDAG{"refused", dag.Problems, dag.Form()}, api.RefusedRun(dag)); err == nil {
+			r.StructuredContent = answer.JSON
 		}
 		return r
 	}

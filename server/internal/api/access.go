@@ -76,8 +76,8 @@ type Access struct {
 	Session      string // session of MCP for recorded episodes that name none; may be empty
 }
 
-// Holder returns the credential that limits count against. The operator is one holder, whatever source it claims.
-func (a Access) Holder() string {
+// LimitKey returns the key that limits count a request under. The operator has one key, whatever source it claims.
+func (a Access) LimitKey() string {
 	if a.Operator {
 		return "operator"
 	}

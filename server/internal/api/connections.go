@@ -54,7 +54,7 @@ func (l *Connections) Accept() (net.Conn, error) {
 		}
 		c := &countedConn{Conn: conn, of: l}
 		if tcp, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
-			c.clients = addressHolder(tcp.IP.String(), l.isProxy)
+			c.clients = addressClient(tcp.IP.String(), l.isProxy)
 		}
 		switch ok := l.admit(c); {
 		case ok && l.tls != nil:

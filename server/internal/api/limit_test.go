@@ -15,7 +15,7 @@ import (
 // A computation waits behind those of other credentials that run or have a turn, not behind all that wait.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := NewTurns(2)
+		q := NewComputeLimiter(2)
 		first, err := q.Enter(t.Context(), "a")
 		require.NoError(t, err)
 		other, err := q.Enter(t.Context(), "c")

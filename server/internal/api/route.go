@@ -28,7 +28,7 @@ type Table struct {
 	Workspaces *live.Workspaces
 	MaxBody    int64
 	Timeout    time.Duration   // of a response, if its rule sets none
-	Turns      *ComputeLimiter // limits long computations
+	Limiter    *ComputeLimiter // limits long computations
 	Rules      map[string]Rule // by method and gin path
 
 	Operations []Operation // in the order of their registration
@@ -166,7 +166,7 @@ func Raw[I, O any](r *Table, ru Rule, op huma.Operation, handler func(context.Co
 		return
 	}
 	huma.Register(r.API, op, func(ctx context.Context, in *I) (*O, error) {
-		return InTurn(ctx, r, ru, ExchangeFrom(ctx).Size, func() (*O, error) { return handler(ctx, in) })
+		return Limited(ctx, r, ru, ExchangeFrom(ctx).Size, func() (*O, error) { return handler(ctx, in) })
 	})
 }
 

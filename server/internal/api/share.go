@@ -25,18 +25,18 @@ type Client struct {
 	says string
 }
 
-// HoldersOf returns the clients that a request counts against: its credential, then its address. The address of a proxy
+// ClientsOf returns the clients that a request counts against: its credential, then its address. The address of a proxy
 // does not count, because many clients share it.
-func HoldersOf(a Access, isProxy func(address string) bool) []Client {
-	credential := Client{name: a.Holder(), part: keyPart, says: "this credential"}
+func ClientsOf(a Access, isProxy func(address string) bool) []Client {
+	credential := Client{name: a.LimitKey(), part: keyPart, says: "this credential"}
 	if a.Operator {
 		credential.part, credential.says = addressPart, "the operator"
 	}
-	return append([]Client{credential}, addressHolder(a.Peer, isProxy)...)
+	return append([]Client{credential}, addressClient(a.Peer, isProxy)...)
 }
 
-// addressHolder returns the address as a holder; nil if it does not count.
-func addressHolder(peer string, isProxy func(address string) bool) []Client {
+// addressClient returns the address as a client; nil if it does not count.
+func addressClient(peer string, isProxy func(address string) bool) []Client {
 	address := AddressOf(peer)
 	if address == "" || isProxy(address) {
 		return nil
@@ -74,7 +74,7 @@ func NewShare(what string, total int64) Share { return Share{what: what, total: 
 type Hold struct {
 	of      *Share
 	n       int64
-	Holders []Client
+	Clients []Client
 }
 
 // Release gives the whole amount back. A second call, or a call on nil, does nothing.
@@ -84,16 +84,16 @@ func (h *Hold) Release() {
 	}
 	h.of.mu.Lock()
 	defer h.of.mu.Unlock()
-	h.of.add(-h.n, h.Holders)
+	h.of.add(-h.n, h.Clients)
 	h.n = 0
 }
 
-// Take counts n against each holder. It returns 429 if a holder would exceed its part, and 503 if all together would
+// Take counts n against each client. It returns 429 if a client would exceed its part, and 503 if all together would
 // exceed the total.
-func (s *Share) Take(n int64, holders []Client) (*Hold, error) {
+func (s *Share) Take(n int64, clients []Client) (*Hold, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, h := range holders {
+	for _, h := range clients {
 		if most := max(s.total/h.part, 1); s.by[h.name]+n > most {
 			return nil, Problem(http.StatusTooManyRequests, fmt.Sprintf("%s holds too many %s: at most %d of %d", h.says, s.what, most, s.total))
 		}
@@ -101,16 +101,16 @@ func (s *Share) Take(n int64, holders []Client) (*Hold, error) {
 	if s.used+n > s.total {
 		return nil, Problem(http.StatusServiceUnavailable, fmt.Sprintf("too many %s at the same time: at most %d", s.what, s.total))
 	}
-	s.add(n, holders)
-	return &Hold{s, n, holders}, nil
+	s.add(n, clients)
+	return &Hold{s, n, clients}, nil
 }
 
-func (s *Share) add(n int64, holders []Client) {
+func (s *Share) add(n int64, clients []Client) {
 	if s.by == nil {
 		s.by = map[string]int64{}
 	}
 	s.used += n
-	for _, h := range holders {
+	for _, h := range clients {
 		if s.by[h.name] += n; s.by[h.name] == 0 {
 			delete(s.by, h.name)
 		}
@@ -124,8 +124,8 @@ func (s *Share) Held() int64 {
 	return s.used
 }
 
-// ComputeLimiter limits how many long computations run at once. One credential uses at most all turns but one, in the order of
-// arrival; its further computations wait behind these, so that they delay only that credential.
+// ComputeLimiter limits how many long computations run at once, one per turn. One credential uses at most all turns but
+// one, in the order of arrival; its further computations wait behind these, so that they delay only that credential.
 type ComputeLimiter struct {
 	most  int64
 	all   *semaphore.Weighted
@@ -140,8 +140,8 @@ const maxQueued, queuePart = 512, 8
 // size: a search for 500 bytes takes 2 ms, one for 8,000 bytes 40 ms.
 const LongQuestion = 512
 
-// NewTurns returns turns for most computations at once, but at least 2.
-func NewTurns(most int) *ComputeLimiter {
+// NewComputeLimiter returns a limiter with turns for most computations at once, but at least 2.
+func NewComputeLimiter(most int) *ComputeLimiter {
 	n := int64(max(most, 2))
 	return &ComputeLimiter{most: n, all: semaphore.NewWeighted(n), queue: NewShare("plans and other long computations", maxQueued)}
 }

@@ -51,18 +51,18 @@ func NewTool[I, O any](t Tool, f func(ctx context.Context, in *I) (O, string, er
 		return reflect.ValueOf(in).Elem().FieldByName("Body").Addr().Interface()
 	}
 	t.Schema = schemaOf(reflect.TypeOf(argumentsOf(new(I))).Elem()).published
-	t.Call = func(ctx context.Context, raw json.RawMessage) (told ToolAnswer, err error) {
+	t.Call = func(ctx context.Context, raw json.RawMessage) (answer ToolAnswer, err error) {
 		in := new(I)
 		into := argumentsOf(in)
 		if err := Arguments(raw, into); err != nil {
-			return told, err
+			return answer, err
 		}
 		if b, ok := into.(brief); ok {
 			b.Brief()
 		}
 		out, text, err := f(ctx, in)
 		if err != nil {
-			return told, err
+			return answer, err
 		}
 		if t.Rounded {
 			return WithMessage(out, text, fourDigits)
@@ -72,20 +72,21 @@ func NewTool[I, O any](t Tool, f func(ctx context.Context, in *I) (O, string, er
 	return t
 }
 
-// WithMessage adds the text to an answer as its message. If the text is empty, it uses the message of the answer.
-func WithMessage(answer any, text string, form ...jsonv2.Options) (told ToolAnswer, err error) {
-	if told.JSON, err = Encode(answer, form...); err != nil {
-		return told, err
+// WithMessage encodes a value as an answer with the text as its message. If the text is empty, the value must have a
+// message of its own.
+func WithMessage(value any, text string, form ...jsonv2.Options) (answer ToolAnswer, err error) {
+	if answer.JSON, err = Encode(value, form...); err != nil {
+		return answer, err
 	}
-	if told.Text = text; text == "" {
+	if answer.Text = text; text == "" {
 		var own struct{ Message string }
-		err = json.Unmarshal(told.JSON, &own)
-		told.Text = own.Message
-		return told, err
+		err = json.Unmarshal(answer.JSON, &own)
+		answer.Text = own.Message
+		return answer, err
 	}
 	message, err := Encode(text)
-	told.JSON = slices.Concat([]byte(`{"message":`), message, []byte(","), told.JSON[1:])
-	return told, err
+	answer.JSON = slices.Concat([]byte(`{"message":`), message, []byte(","), answer.JSON[1:])
+	return answer, err
 }
 
 // Object is any JSON object.
@@ -94,10 +95,10 @@ type Object struct{ json.RawMessage }
 // Schema implements [huma.SchemaProvider].
 func (Object) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeObject} }
 
-// InTurn calls f at once, or in turn if the operation or the request is long. size is the request's size in bytes.
-func InTurn[O any](ctx context.Context, r *Table, ru Rule, size int64, f func() (O, error)) (none O, err error) {
+// Limited calls f, after waiting for a turn if the operation or the request is long. size is the request's size in bytes.
+func Limited[O any](ctx context.Context, r *Table, ru Rule, size int64, f func() (O, error)) (none O, err error) {
 	if ru.Long || ru.Scope == ScopeRead && size > LongQuestion {
-		leave, err := r.Turns.Enter(ctx, From(ctx).Holder())
+		leave, err := r.Limiter.Enter(ctx, From(ctx).LimitKey())
 		if err != nil {
 			return none, err
 		}

@@ -35,7 +35,7 @@ import (
 type Config struct {
 	*scoring.Service                  // the scorers, and the store and servers that runs share with them
 	Gateway          *gateway.Gateway // of the upstream servers; may be nil
-	Holders          func(api.Access) []api.Client
+	Clients          func(api.Access) []api.Client
 	Draining         <-chan struct{} // closed when shutdown begins
 	Grace            time.Duration   // for calls in progress when the server ends
 }
@@ -253,9 +253,9 @@ func (r *Runs) mayBegin(ctx context.Context, a api.Access) error {
 	}
 	share := api.NewShare("runs", MostRuns)
 	for _, o := range open {
-		_, _ = share.Take(1, r.cfg.Holders(api.Access{Source: o.Source, Operator: o.Operator, Peer: o.Peer}))
+		_, _ = share.Take(1, r.cfg.Clients(api.Access{Source: o.Source, Operator: o.Operator, Peer: o.Peer}))
 	}
-	_, err = share.Take(1, r.cfg.Holders(a))
+	_, err = share.Take(1, r.cfg.Clients(a))
 	return err
 }
 
