@@ -397,8 +397,8 @@ func (c *contract) arguments(given json.RawMessage) (json.RawMessage, run.Result
 	}
 	wrong, _ := c.input.Check(given)
 	if len(wrong) > 0 {
-		if fitted := catalog.ParseStrings(given, c.tool.InputSchema); len(fitted) <= mostArguments {
-			given = fitted
+		if parsed := catalog.ParseStrings(given, c.tool.InputSchema); len(parsed) <= mostArguments {
+			given = parsed
 			wrong, _ = c.input.Check(given)
 		}
 	}

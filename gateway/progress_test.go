@@ -20,19 +20,19 @@ func TestProgressIsPassedOn(t *testing.T) {
 	ready(t, over, "web")
 	for id, g := range map[string]*Gateway{"good": connected(t, quick(t), "good"), "web": over} {
 		t.Run(id, func(t *testing.T) {
-			var told []float64
+			var reported []float64
 			ended := false
 			r, err := g.Call(t.Context(), run.Call{Tool: id + ":count", Arguments: json.RawMessage(`{"to":20}`), Progress: func(done, total float64, message string) {
-				assert.False(t, ended, "told after the call was over")
+				assert.False(t, ended, "reported after the call was over")
 				assert.EqualValues(t, 20, total)
 				assert.NotEmpty(t, message)
-				told = append(told, done)
+				reported = append(reported, done)
 			}})
 			ended = true
 			require.NoError(t, err)
 			require.Empty(t, r.Failure, r.Message)
-			require.NotEmpty(t, told)
-			assert.IsIncreasing(t, told)
+			require.NotEmpty(t, reported)
+			assert.IsIncreasing(t, reported)
 			assert.Empty(t, g.up(id).link.progress.open)
 		})
 	}

@@ -152,8 +152,8 @@ func nearest(tools []string, caps []catalog.Capability) (id string, jaccard floa
 
 // capability returns the capability that would be published.
 func (d *draft) capability(proposal string, w *arguments) (catalog.Capability, error) {
-	told := d.sentence()
-	name, intent := told, strings.ToLower(told)
+	sentence := d.sentence()
+	name, intent := sentence, strings.ToLower(sentence)
 	if n := len(d.tools) - 1; n > 1 {
 		name = capital(spoken(d.tools[0]) + " … " + spoken(d.tools[n]))
 	}
@@ -165,7 +165,7 @@ func (d *draft) capability(proposal string, w *arguments) (catalog.Capability, e
 	}
 	c := catalog.Capability{
 		Name: catalog.Cut(name, catalog.MaxName), Intent: catalog.Cut(intent, catalog.MaxIntent),
-		Description: catalog.Cut(fmt.Sprintf("%s. Mined from %d tasks of %d sessions that did so.", told, d.pattern.Support, d.pattern.Sessions), catalog.MaxDescription),
+		Description: catalog.Cut(fmt.Sprintf("%s. Mined from %d tasks of %d sessions that did so.", sentence, d.pattern.Support, d.pattern.Sessions), catalog.MaxDescription),
 		InputSchema: w.inputSchema(), Tags: []string{"mined"},
 	}
 	c.ID = "mined:" + cmp.Or(slug(called), "capability") + "-" + proposal[1:7]

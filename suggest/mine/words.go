@@ -20,10 +20,10 @@ const (
 // common returns the words that many of the intents have, as written in the intent that has the most of them, on ties
 // the shortest one. Words with digits are left out, because they identify a case, not a kind of task.
 func common(intents []string) []string {
-	count, told := map[string]int{}, 0
+	count, withIntent := map[string]int{}, 0
 	for _, intent := range intents {
 		stems := slices.Compact(slices.Sorted(slices.Values(semantic.Tokens(intent))))
-		told += min(1, len(stems))
+		withIntent += min(1, len(stems))
 		for _, stem := range stems {
 			count[stem]++
 		}
@@ -34,7 +34,7 @@ func common(intents []string) []string {
 		var found, stems []string
 		for _, form := range semantic.Parts(intent) {
 			stem := strings.Join(semantic.Tokens(form), " ")
-			if n := count[stem]; n >= commonLeast && float64(n) >= commonShare*float64(told) && !slices.Contains(stems, stem) && len(found) < commonMost && !strings.ContainsFunc(form, unicode.IsDigit) {
+			if n := count[stem]; n >= commonLeast && float64(n) >= commonShare*float64(withIntent) && !slices.Contains(stems, stem) && len(found) < commonMost && !strings.ContainsFunc(form, unicode.IsDigit) {
 				found, stems = append(found, form), append(stems, stem)
 			}
 		}
