@@ -66,6 +66,21 @@ func (w web) becomes(id string, state run.State, waiting int) (s run.Status) {
 	return s
 }
 
+// takenOver lets a server resume runs until it has taken over one whose server has ended: it reads only a few times a second
+// what others wrote.
+func takenOver(t *testing.T, w web, id, from string) {
+	require.Eventually(t, func() bool {
+		w.runs.Resume(t.Context())
+		return ownerOf(t, w, id) != from
+	}, time.Minute, 20*time.Millisecond)
+}
+
+func ownerOf(t *testing.T, w web, id string) string {
+	o, err := runs.Journal{Table: w.cfg.Store.Table("default")}.Owner(t.Context(), id)
+	require.NoError(t, err)
+	return o.Server
+}
+
 // A run that waits is approved at any server, which goes on with it. One that is carried out is taken over when its server
 // ends: only a call in flight is interrupted.
 func TestRunsGoOnAnywhere(t *testing.T) {
@@ -92,9 +107,10 @@ func TestRunsGoOnAnywhere(t *testing.T) {
 		s := w.becomes(waits.ID, run.Paused, 1)
 		assert.Equal(t, run.NodeDone, s.Nodes[1].State)
 	}
+	owner := ownerOf(t, a, calls.ID)
 	a.Close()
 	assert.Contains(t, servers[2].becomes(calls.ID, run.Paused, 0).Warnings[0], "goes on when a server starts")
-	servers[2].runs.Resume(t.Context())
+	takenOver(t, servers[2], calls.ID, owner)
 	s = servers[1].becomes(calls.ID, run.Paused, 1)
 	assert.Equal(t, run.NodeInterrupted, s.Nodes[1+slices.IndexFunc(s.Nodes, func(n run.Node) bool { return n.Tool == "issue:find" })].State)
 	for i, id := range []string{waits.ID, calls.ID} {
@@ -121,14 +137,9 @@ func TestARunTakenOverIsLeft(t *testing.T) {
 	const two = `{"dag":{"tasks":[{"id":"a","tool":"issue:show","arguments":{"issue_number":1}},{"id":"b","tool":"issue:find","arguments":{"query":"x"},"depends_on":["a"]}]}}`
 	begun := parse[run.Status](t, 202, a.ask("POST", "/v1/runs", two))
 	<-inFlight
-	owner, err := runs.Journal{Table: a.cfg.Store.Table("default")}.Owner(t.Context(), begun.ID)
-	require.NoError(t, err)
-	require.NoError(t, a.cfg.Store.System().Release(t.Context(), "server/"+owner.Server)) // as after a pause of the process
-	require.Eventually(t, func() bool {                                                   // b reads a few times a second what a wrote
-		b.runs.Resume(t.Context())
-		o, err := runs.Journal{Table: b.cfg.Store.Table("default")}.Owner(t.Context(), begun.ID)
-		return err == nil && o.Server != owner.Server
-	}, time.Minute, 20*time.Millisecond)
+	owner := ownerOf(t, a, begun.ID)
+	require.NoError(t, a.cfg.Store.System().Release(t.Context(), "server/"+owner)) // as after a pause of the process
+	takenOver(t, b, begun.ID, owner)
 	b.becomes(begun.ID, run.Paused, 1)
 	release <- struct{}{}
 	require.Eventually(t, func() bool { return !a.runs.GoesOn("default", begun.ID) }, time.Minute, time.Millisecond)
