@@ -279,8 +279,8 @@ var victims = []struct{ request, first string }{
 	{"reply to the open support tickets", "desk:search_tickets"},
 }
 
-// sharedSample is a part of the sample, recorded by four keys in turns, and two tools that it does not use.
-func sharedSample(t *testing.T) *attacked {
+// sharedSample is a part of the sample, recorded by the sources in turns, and a tool that it does not use.
+func sharedSample(t *testing.T, sources ...string) *attacked {
 	a := &attacked{world: newWorld(t)}
 	tools, err := sample.Lines[catalog.Tool]("tools.jsonl")
 	require.NoError(t, err)
@@ -291,7 +291,7 @@ func sharedSample(t *testing.T) *attacked {
 	episodes, err := sample.Lines[episodic.Episode]("episodes.jsonl")
 	require.NoError(t, err)
 	for i, e := range episodes[:300] {
-		e.Source = fmt.Sprint("key:", i%4)
+		e.Source = sources[i%len(sources)]
 		a.record(e)
 	}
 	return a
@@ -335,31 +335,35 @@ func (a *attacked) taken(m *Model, tool string) map[string]int {
 	return found
 }
 
-// One key among several cannot bring a tool that nobody else uses into the answers to others' requests, neither before a
-// build nor in it. What the operator records counts at once, and what a second key confirms from the next build on.
+// One key among several, or beside the operator's history, cannot bring a tool that nobody else uses for such requests into
+// the answers to them, neither before a build nor in it. What the operator records counts at once, and what a second key confirms from the next build on.
 func TestOneKeyCannotPromoteAToolForARequest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("too long for -short")
 	}
-	measures := sharedSample(t).measured()
-	for _, n := range []int{1, 300} {
-		a := sharedSample(t)
-		tools := []string{"evil:known", "evil:in_no_catalog"}
+	keys := []string{"key:0", "key:1", "key:2", "key:3"}
+	measures := sharedSample(t, keys...).measured()
+	for _, x := range []struct {
+		n       int
+		sources []string
+	}{{1, keys}, {300, keys}, {10, []string{"import"}}} {
+		a := sharedSample(t, x.sources...)
+		tools := []string{"evil:known", "evil:in_no_catalog", "files:delete_file"} // others use the last one, for other requests
 		for _, tool := range tools {
-			a.claim(n, "key:attacker", tool)
+			a.claim(x.n, "key:attacker", tool)
 		}
-		before, after := a.since(measures), a.model()
+		before, after := a.since(sharedSample(t, x.sources...).measured()), a.model()
 		for _, tool := range tools {
-			assert.Empty(t, a.taken(before, tool), "%d fakes of %s, before a build", n, tool)
-			assert.Empty(t, a.taken(after, tool), "%d fakes of %s", n, tool)
+			assert.Empty(t, a.taken(before, tool), "%d fakes of %s beside %s, before a build", x.n, tool, x.sources)
+			assert.Empty(t, a.taken(after, tool), "%d fakes of %s beside %s", x.n, tool, x.sources)
 		}
 	}
-	a := sharedSample(t)
+	a := sharedSample(t, keys...)
 	a.claim(10, "key:attacker", "evil:known")
 	a.claim(10, "key:1", "evil:known")
 	assert.Equal(t, len(victims), a.taken(a.model(), "evil:known")["search learned"], "another key confirms it")
 	for _, source := range []string{"import", "otel:trusted:c"} {
-		a := sharedSample(t)
+		a := sharedSample(t, keys...)
 		a.claim(10, source, "evil:known")
 		for _, m := range []*Model{a.since(measures), a.model()} {
 			for _, kind := range []string{"search learned", "next learned", "plan learned"} {

@@ -10,8 +10,8 @@ import (
 	"waymark/suggest/semantic"
 )
 
-// One dishonest credential must not distort the suggestions of others. Once the workspace has [severalSources] sources,
-// the evidence of a source with a key is limited as follows:
+// One dishonest credential must not distort the suggestions of others. Once the workspace has [several] sources, the
+// evidence of a source with a key is limited as follows:
 //
 //   - For each transition a → b, at most max(1, [othersFactor] times the observations of all other sources so far) of
 //     its observations count. Once max([fewObservations], that) of its episodes contain the transition, further
@@ -27,13 +27,25 @@ import (
 // Sources without a key are the operator's own and are not limited; [Treatments] defines further exceptions. The counts
 // depend on the log alone, so that a replay produces the same counts.
 const (
-	severalSources  = 3
+	severalKeys     = 3
 	fewObservations = 5
 	othersFactor    = 2
 
 	usualFactor    = 2  // multiple of the usual share of solely reported transitions, above which a share is unusual
 	sharedPerCount = 40 // transitions reported by others as well, per observation that counts of each solely reported one
 )
+
+// several reports whether the evidence of keys is limited: there are a key and a source of the operator's own, or
+// [severalKeys] keys. Two keys alone have no usual share, so neither could be told from a dishonest one.
+func several(sources []string) bool {
+	keys := 0
+	for _, name := range sources {
+		if HasKey(name) {
+			keys++
+		}
+	}
+	return keys >= severalKeys || keys > 0 && keys < len(sources)
+}
 
 // Treatment is the operator's setting for how the evidence of a source with a key counts.
 type Treatment string
@@ -91,9 +103,9 @@ func (e evidence) limit(others evidence) uint8 {
 	return uint8(min(fewObservations, e.Shared/sharedPerCount))
 }
 
-// limits returns [evidence.limit] by source; nil if there are fewer than severalSources sources.
+// limits returns [evidence.limit] by source; nil if there are not several sources.
 func (s *State) limits() []uint8 {
-	if len(s.sources.names) < severalSources {
+	if !several(s.sources.names) {
 		return nil
 	}
 	var all evidence
@@ -140,7 +152,7 @@ func (s *State) admit(source int32, t *transition, again bool) admission {
 		t.By = slices.Insert(t.By, i, claim{Source: source})
 	}
 	c := &t.By[i]
-	own, few := uint64(c.Observations), len(s.sources.names) < severalSources
+	own, few := uint64(c.Observations), !several(s.sources.names)
 	others := t.Within - min(own, t.Within)
 	limit := max(fewObservations, othersFactor*others)
 	a := admission{within: few || own < limit, restCounts: few || again || uint64(c.Episodes) < limit}
@@ -167,7 +179,7 @@ func (s *State) report(t *transition, source int32, first bool) {
 		e[t.Only-1].Alone--
 		e[t.Only-1].Shared++
 		t.Only = 0
-		if len(s.sources.names) >= severalSources {
+		if several(s.sources.names) {
 			*t = t.atMost(othersFactor)
 		}
 		if !trusted {
@@ -195,9 +207,9 @@ func (t transition) counted(limits []uint8) transition {
 }
 
 // Repeated marks the past episodes from first on in which a key repeats a transition that no other source reports, more
-// often than [evidence.limit] allows. It returns nil if there are fewer than severalSources sources.
+// often than [evidence.limit] allows. It returns nil if there are not several sources.
 func (c *Counts) Repeated(first int) []bool {
-	if len(c.Sources) < severalSources {
+	if !several(c.Sources) {
 		return nil
 	}
 	only, marked := map[pair]int32{}, make([]bool, c.Past.N-first)
@@ -231,12 +243,12 @@ func (c *Counts) Repeated(first int) []bool {
 
 // Limited reports whether limits apply to a past episode: there are several sources, and its source has a key.
 func (c *Counts) Limited(p *Episode) bool {
-	return len(c.Sources) >= severalSources && HasKey(c.Sources[p.Source])
+	return HasKey(c.Sources[p.Source]) && several(c.Sources)
 }
 
 // Vouched reports whether the request of past episode i is evidence for a tool that it used. If its source is limited,
-// at least one word of the request must have fewer reports with the tool by this key so far than [othersFactor] times
-// the reports by all others.
+// at least half of the words of the request must have fewer reports with the tool by this key so far than
+// [othersFactor] times the reports by all others.
 func (c *Counts) Vouched(i int, tool int32) bool {
 	return !c.Limited(c.Past.Episode(i)) || slices.Contains(c.vouched()[i], tool)
 }
@@ -270,13 +282,15 @@ func (c *Counts) vouch() [][]int32 {
 	said := map[report]int{}
 	for i := range vouched {
 		each(i, func(tool int32, words []string) {
-			within := false
+			within := 0
 			for _, w := range words {
 				own := report{w, tool, c.Past.Episode(i).Source}
-				within = within || said[own] < othersFactor*(reports[report{w, tool, -1}]-reports[own])
+				if said[own] < othersFactor*(reports[report{w, tool, -1}]-reports[own]) {
+					within++
+				}
 				said[own]++
 			}
-			if within {
+			if within > 0 && 2*within >= len(words) {
 				vouched[i] = append(vouched[i], tool)
 			}
 		})
@@ -311,9 +325,9 @@ func (s *State) usedBy(node, source int32) {
 }
 
 // Unconfirmed reports whether a node is not a tool of the catalog and only one source with a key has used it. It is
-// false if there are fewer than severalSources sources.
+// false if there are not several sources.
 func (c *Counts) Unconfirmed(n int32) bool {
-	if len(c.Sources) < severalSources || c.Usage.At(n).Only == 0 {
+	if c.Usage.At(n).Only == 0 || !several(c.Sources) {
 		return false
 	}
 	_, known := c.Catalog.ToolIndex[c.IDs[n]]
