@@ -84,7 +84,7 @@ func actionOf(t *Tool) action {
 }
 
 // questions lists the words that begin a request for an answer, not for an act.
-var questions = []string{"why", "how", "what", "which", "who", "whom", "whose", "when", "where", "is", "are", "was", "were", "do", "does", "did", "has", "have"}
+var questions = []string{"why", "how", "what", "which", "who", "whom", "whose", "when", "where", "is", "are", "was", "were", "do", "does", "did", "has", "have", "any"}
 
 // nounsFollow lists words after which the stem of a verb is a noun: "a draft of the reply" does not ask to reply.
 var nounsFollow = strings.Fields("a an the this that these those my our your his her its their any all every each no some of in on at by for from with about into")

@@ -131,14 +131,20 @@ func (m *Model) fitPlans(exams []exam, finders, halves [2]*ranker, pairs [2]*cas
 	return p.before.fit(pairs[0], pairTrees, o.Stop) && p.link.fit(pairs[1], pairTrees, o.Stop)
 }
 
-// best returns the index of the set with the highest expected F1, -1 if no set may be chosen. Without any near request
-// only the set of the likeliest tools may be. If the nearest request is less similar than familiar, a set must be that
-// one or contain the tools that the clauses name, and the trees count by trust, as in ranker.
+// best returns the index of the set with the highest expected F1, -1 if no set may be chosen. If the request was made
+// before, only the sets of the tasks with its words may be. Without any near request only the set of the likeliest tools
+// may be. If the nearest request is less similar than familiar, a set must be that one or contain the tools that the
+// clauses name, and the trees count by trust, as in ranker.
 func (p *planner) best(sets []toolSet) int {
 	at, most := -1, 0.0
+	repeats := slices.ContainsFunc(sets, func(s toolSet) bool { return s.row[setBest] == 1 })
 	for i := range sets {
 		row := sets[i].row
-		if row[setLikely] < 1 && (row[setNearest] == 0 || float64(row[setNearest]) < p.familiar && !sets[i].named) {
+		may := row[setLikely] == 1 || row[setNearest] > 0 && (float64(row[setNearest]) >= p.familiar || sets[i].named)
+		if repeats {
+			may = row[setBest] == 1
+		}
+		if !may {
 			continue
 		}
 		v := float64(row[p.worth.start]) + float64(trust(row[setNearest], p.familiar)*p.worth.trees.Score(row))

@@ -80,12 +80,13 @@ type draft struct {
 	likely  []Ranked // tools that may be planned, by falling chance
 	total   float64  // sum of the chances of likely
 	named   []naming
+	refused map[int32]bool // tools that change something which the request does not ask for
 	sets    []toolSet
 	at      map[uint64]int
 }
 
 func newDraft(r *request, t *Table, needs *ranker, allows func(tool int32) bool) *draft {
-	d := &draft{History: r.history, request: r, chance: map[int32]float64{}, at: map[uint64]int{}}
+	d := &draft{History: r.history, request: r, chance: map[int32]float64{}, refused: map[int32]bool{}, at: map[uint64]int{}}
 	chances := make([]float64, len(t.Tools))
 	for i := range t.Tools {
 		chances[i] = min(.999, max(1e-4, needs.chance(needs.score(t.row(i)), t.row(i))))
@@ -142,11 +143,12 @@ func (d *draft) require(t *Table, chances []float64) {
 	}
 }
 
-// plannable returns the tools that may be in a plan. A tool adds something if a clause names it or the request has a
-// word for it that no likelier tool has. A tool that changes something may be planned if the request has a verb of it
-// that no likelier one has; if it adds something or is surely used, unless the request only asks for reading; if a
-// needed tool requires it; or if similar requests used it. A tool is left out if no task used it, no likelier tool
-// requires it, it adds nothing and is not surely used: many catalogs offer one service several times.
+// plannable returns the tools that may be in a plan, of the likeliest ones and of those that the same request used. A tool
+// adds something if a clause names it or the request has a word for it that no likelier tool has. A tool that changes
+// something may be planned if the request has a verb of it that no likelier one has; if it adds something or is surely
+// used, unless the request only asks for reading; if a needed tool requires it; or if similar requests used it. A tool is
+// left out if no task used it, no likelier tool requires it, it adds nothing and is not surely used: many catalogs offer
+// one service several times.
 func (d *draft) plannable(list []Ranked) (kept []Ranked) {
 	r := d.request
 	var terms []string
@@ -156,8 +158,8 @@ func (d *draft) plannable(list []Ranked) (kept []Ranked) {
 	had, has := make([]bool, len(terms)), make([]bool, len(terms))
 	acted := make([]bool, len(r.asks.families))
 	for i, c := range list {
-		if i >= longestPlan {
-			break
+		if i >= longestPlan && r.of(c.Tool).best < 1 {
+			continue
 		}
 		tool := &d.texts.tools[c.Tool]
 		clear(has)
@@ -170,6 +172,7 @@ func (d *draft) plannable(list []Ranked) (kept []Ranked) {
 		if a := d.texts.actions[c.Tool]; a.effect == Changes && !a.guessed {
 			asked := slices.ContainsFunc(a.families, func(f int) bool { return r.asks.families[f] && !acted[f] })
 			if !asked && r.required[c.Tool] < surelyNeeded && r.of(c.Tool).best < copied && (r.asks.reads || !adds && c.Score < surelyUsed) {
+				d.refused[c.Tool] = true
 				continue
 			}
 			for _, f := range a.families {
@@ -257,7 +260,11 @@ func (d *draft) choose() []toolSet {
 		sum += float64(v.Similarity * v.Similarity)
 	}
 	for _, v := range near {
-		if set := d.planned(d.tasks[d.asked[v.Row]].set); len(set) > 0 {
+		used := d.tasks[d.asked[v.Row]].set
+		if slices.ContainsFunc(used, func(t int32) bool { return d.refused[t] }) { // without its change it is another task
+			continue
+		}
+		if set := d.planned(used); len(set) > 0 {
 			s := d.consider(set)
 			s.times++
 			s.share += float64(v.Similarity*v.Similarity) / sum
