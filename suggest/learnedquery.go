@@ -72,9 +72,7 @@ func (q *query) ask(profile string, vector []float32) error {
 		return nil
 	}
 	q.reference = !fitted
-	s := q.situation(vector, len(q.kinds) > 0, func(t int32) bool { // a capability is also ranked by its tools
-		return q.passes(l.node[t]) || slices.ContainsFunc(q.ToolCapabilities(l.node[t]), q.passes)
-	})
+	s := q.situation(vector, len(q.kinds) > 0, func(t int32) bool { return q.passes(l.node[t]) })
 	s.Context, s.Around = q.fit.done, q.around
 	answer := l.ranker.Next
 	switch {
@@ -101,7 +99,7 @@ func (q *query) situation(vector []float32, narrowed bool, allowed func(tool int
 // adopt makes these nodes candidates: the ranked ones; those near the context in the graph, which may be newer than the
 // build; the capabilities that use tools of the context; and those with evidence from after the build.
 func (q *query) adopt(l *learned, ranking *rank.Answer) {
-	q.learned, q.ranking, q.fit.together.measured = l, ranking, false
+	q.learned, q.ranking = l, ranking
 	if !q.reference {
 		ranking.Adjust(func(t int32) (adds, factor float64) { return q.outcomes(l.node[t]) })
 	}
@@ -239,26 +237,18 @@ func (q *query) value(k rank.Row) float64 {
 	return q.ranking.Value(q.ranking.Ranked[0].Tool, k)
 }
 
-// learnedCandidates visits the ranked candidates, those with evidence only from after the build, and capabilities that
-// are ranked only by their tools.
+// learnedCandidates visits the ranked candidates and those with evidence only from after the build.
 func (q *query) learnedCandidates(visitAll func(c candidate)) {
 	visit := visitAll
 	if q.recent.any() || q.continued() {
 		visit = func(c candidate) { visitAll(q.renewed(c)) }
 	}
 	for i, r := range q.ranking.Ranked {
-		if !q.rankObsolete(q.learned.node[r.Tool]) {
-			q.visitStored(candidate{node: q.learned.node[r.Tool], score: r.Score, formula: FormulaLogistic, p: q.ranking.Chances[i]}, visit)
+		if n := q.learned.node[r.Tool]; !q.rankObsolete(n) && !q.exhausted(n) {
+			visit(candidate{node: n, score: r.Score, formula: FormulaLogistic, p: q.ranking.Chances[i]})
 		}
 	}
 	q.recentCandidates(visitAll)
-	for _, n := range q.nodes.candidateNodes {
-		if q.Kind(n) == catalog.KindCapability && q.Live(n) && !q.exhausted(n) && !q.rankedDirectly(n) {
-			if c, ok := q.stored(n); ok {
-				visit(c)
-			}
-		}
-	}
 }
 
 // rankObsolete reports whether the rank of a node is obsolete: the node was never used, so that it was ranked by its text
@@ -277,16 +267,13 @@ func (q *query) whole() bool { return q.planned != nil || q.last == episodic.NoT
 const newerHistory = "newer_history"
 
 // learnedTerms returns the terms of a learned score: the reference, the outcomes, the contributions of the trees by
-// group of features, and the evidence from after the build. The score of a capability by its tools has terms of its
-// own.
+// group of features, and the evidence from after the build.
 func (q *query) learnedTerms(c candidate) (terms []Term) {
 	tool := history.Of(q.learned.tool, c.node, -1)
 	if c.newer != 0 {
 		defer func() { terms = append(terms, Term{newerHistory, c.newer, 1, c.newer}) }()
 	}
 	switch {
-	case c.stored:
-		terms = q.storedTerms(c.node)
 	case c.newer == c.score: // there is no other evidence
 	default:
 		e, ok := q.ranking.Explain(tool)

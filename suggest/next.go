@@ -176,9 +176,9 @@ func (q *query) reason(c candidate) string {
 		return q.coveringReason(c)
 	case q.mode == Exploration:
 		return "a hub of its group of tools"
-	case (c.stored || c.formula == FormulaMixed) && q.mode == Active:
+	case c.formula == FormulaMixed && q.mode == Active:
 		return "a stored capability: its text matches the request" + q.words(n)
-	case c.stored || c.formula == FormulaMixed:
+	case c.formula == FormulaMixed:
 		both, size := q.overlap(n)
 		return fmt.Sprintf("a stored capability: %d of its %d tools are already in use", both, size)
 	case c.newer != 0 && c.newer == c.score:

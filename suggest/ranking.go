@@ -15,7 +15,6 @@ type candidate struct {
 	score   float64
 	formula string
 	p       float64 // probability, if the formula is learned
-	stored  bool    // a capability scored by its tools
 	covers  int     // number of tools of the list that a capability covers
 	part    int32   // the best of these tools
 	newer   float64 // part of the score from evidence after the build

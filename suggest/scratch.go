@@ -29,8 +29,7 @@ type scratch struct {
 
 // fitBuffers are the buffers of learned rankings.
 type fitBuffers struct {
-	together together
-	done     []int32 // tools of the context, by the numbers of learned
+	done []int32 // tools of the context, by the numbers of learned
 }
 
 // nodeSignals are values by node. Values of a node without the stamp of this epoch are left from earlier queries.
