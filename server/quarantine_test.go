@@ -124,7 +124,9 @@ var addressing = []string{
 // approved; and so is a capability that it changes or publishes.
 func TestNewEntriesOfAWriteKeyWait(t *testing.T) {
 	w := newWeb(t)
-	key, root := w.writeKey(), bearerOf("local-token")
+	root := bearerOf("local-token")
+	made := parse[keyMade](t, 200, w.ask("POST", "/v1/keys", `{"name":"writer","scopes":["read","write"]}`, root))
+	key, trust := bearerOf(made.Key), fmt.Sprintf(`{"kind":"trust","source":"key:%s"}`, made.ID)
 	client := overMemory(t, w.Server, nil)
 	require.Len(t, addressing, 20)
 	var tools, caps, episodes []string
@@ -154,6 +156,7 @@ func TestNewEntriesOfAWriteKeyWait(t *testing.T) {
 	r = parse[live.PutResult](t, 200, w.ask("PUT", "/v1/capabilities", "["+strings.Join(caps, ",")+"]", key))
 	require.Len(t, r.Flagged, 20)
 	require.Equal(t, 200, w.ask("POST", "/v1/episodes", strings.Join(episodes, "\n"), key, "Content-Type: application/x-ndjson").status)
+	require.Equal(t, 200, w.ask("POST", "/v1/rules", trust, root).status, "its evidence counts, what it puts waits all the same")
 	_, err := defaultEngine(t, w.Server).Build(t.Context())
 	require.NoError(t, err)
 	require.NotContains(t, offered(), "cells:t")

@@ -247,50 +247,65 @@ func (c *Counts) Limited(p *Episode) bool {
 }
 
 // Vouched reports whether the request of past episode i is evidence for a tool that it used. If its source is limited,
-// at least half of the words of the request must have fewer reports with the tool by this key so far than
-// [othersFactor] times the reports by all others.
+// others must confirm a word of the request with the tool, and another tool of the episode with it or half of the words:
+// one word alone is shared by chance. A word or a tool is confirmed while this key reported it with the tool less than
+// [othersFactor] times as often as all others.
 func (c *Counts) Vouched(i int, tool int32) bool {
 	return !c.Limited(c.Past.Episode(i)) || slices.Contains(c.vouched()[i], tool)
 }
 
-// report is a word of a request and a tool that a source reported together; source -1 stands for all sources.
+// report is a tool, and a word of the request or another tool of the episode, that a source reported together; source -1
+// stands for all sources.
 type report struct {
-	word         string
-	tool, source int32
+	word               string
+	with, tool, source int32
 }
 
 // vouch returns the vouched tools of each past episode; see [Counts.Vouched].
 func (c *Counts) vouch() [][]int32 {
 	reports, vouched := map[report]int{}, make([][]int32, c.Past.N)
-	each := func(i int, visit func(tool int32, words []string)) {
-		words, met := sorted(semantic.Tokens(c.Past.Episode(i).Intent)), []int32{}
+	each := func(i int, visit func(tool int32, words, others []report)) {
+		met := []int32{}
 		for _, raw := range c.Past.Episode(i).Nodes {
 			met = append(met, c.Canonical[raw])
 		}
-		for _, tool := range sorted(met) {
-			visit(tool, words)
+		met = sorted(met)
+		said := sorted(semantic.Tokens(c.Past.Episode(i).Intent))
+		for _, tool := range met {
+			var words, others []report
+			for _, w := range said {
+				words = append(words, report{w, -1, tool, c.Past.Episode(i).Source})
+			}
+			for _, o := range met {
+				if o != tool {
+					others = append(others, report{"", o, tool, c.Past.Episode(i).Source})
+				}
+			}
+			visit(tool, words, others)
 		}
 	}
+	ofAll := func(r report) report { r.source = -1; return r }
 	for i := range vouched {
-		each(i, func(tool int32, words []string) {
-			for _, w := range words {
-				reports[report{w, tool, -1}]++
-				reports[report{w, tool, c.Past.Episode(i).Source}]++
+		each(i, func(_ int32, words, others []report) {
+			for _, r := range slices.Concat(words, others) {
+				reports[r]++
+				reports[ofAll(r)]++
 			}
 		})
 	}
 	said := map[report]int{}
-	for i := range vouched {
-		each(i, func(tool int32, words []string) {
-			within := 0
-			for _, w := range words {
-				own := report{w, tool, c.Past.Episode(i).Source}
-				if said[own] < othersFactor*(reports[report{w, tool, -1}]-reports[own]) {
-					within++
-				}
-				said[own]++
+	confirmed := func(of []report) (n int) {
+		for _, r := range of {
+			if said[r] < othersFactor*(reports[ofAll(r)]-reports[r]) {
+				n++
 			}
-			if within > 0 && 2*within >= len(words) {
+			said[r]++
+		}
+		return n
+	}
+	for i := range vouched {
+		each(i, func(tool int32, words, others []report) {
+			if n, near := confirmed(words), confirmed(others); n > 0 && (near > 0 || 2*n >= len(words)) {
 				vouched[i] = append(vouched[i], tool)
 			}
 		})
