@@ -38,13 +38,18 @@ const (
 // several reports whether the evidence of keys is limited: there are a key and a source of the operator's own, or
 // [severalKeys] keys. Two keys alone have no usual share, so neither could be told from a dishonest one.
 func several(sources []string) bool {
-	keys := 0
+	keys, own := 0, false
 	for _, name := range sources {
 		if HasKey(name) {
 			keys++
+		} else {
+			own = true
+		}
+		if keys >= severalKeys || own && keys > 0 {
+			return true
 		}
 	}
-	return keys >= severalKeys || keys > 0 && keys < len(sources)
+	return false
 }
 
 // Treatment is the operator's setting for how the evidence of a source with a key counts.
