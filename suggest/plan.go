@@ -97,7 +97,7 @@ func (q *query) planRequest(fitted bool, vector []float32) {
 // take builds the tasks from the plan for the intent. It drops nodes that fail the filters, are in the context or are
 // exhausted, and then the least likely tasks beyond the maximum length. It also uses evidence from after the build: if
 // a request since then is similar to this one, and more than any before, the plan repeats its tools; and if the best
-// text match is a new text, its tool is added.
+// text match is a new text, its tool or capability is added.
 func (p *plan) take() {
 	var tasks []task
 	if near := p.recentTasks(); near.nearest >= recentCopy && near.nearest > p.value(rank.Nearest) {
@@ -179,11 +179,11 @@ func (p *plan) added(n int32, least float64) task {
 	return p.shown(p.query, c, c.p)
 }
 
-// newest returns the tool with the best text match if its text is new since the build and matches well enough, else -1.
+// newest returns the tool, or the new capability, with the best text match if its text is new since the build and matches well enough, else -1.
 func (p *plan) newest() int32 {
 	best := int32(-1)
 	for _, n := range p.nodes.candidateNodes {
-		if match := p.nodes.semantic[n]; match >= LowConfidence && p.Kind(n) == catalog.KindTool && p.passes(n) &&
+		if match := p.nodes.semantic[n]; match >= LowConfidence && (p.Kind(n) == catalog.KindTool || p.recent.changed(n)) && p.passes(n) &&
 			(best < 0 || cmpFloatID(match, p.nodes.semantic[best], p.IDs[best], p.IDs[n]) > 0) {
 			best = n
 		}

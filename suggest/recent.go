@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/internal/numeric"
 	"waymark/suggest/history"
@@ -210,7 +209,7 @@ func (q *query) recentTasks() *recentTasks {
 //	                  weight of the transition last → node, if the node is new
 func (q *query) newer(n int32) float64 {
 	p := 0.0
-	text := q.mode == Active && q.Kind(n) == catalog.KindTool && q.nodes.stamp[n] == q.nodes.epoch
+	text := q.mode == Active && q.nodes.stamp[n] == q.nodes.epoch
 	if q.whole() {
 		for _, t := range q.recentTasks().tools {
 			if t.id == n {
@@ -322,13 +321,13 @@ func (q *query) scale(p float64) float64 {
 	return numeric.Ln(p)
 }
 
-// recentCandidates visits the tools with evidence only from after the build.
+// recentCandidates visits the tools and capabilities with evidence only from after the build.
 func (q *query) recentCandidates(visit func(c candidate)) {
 	if !q.recent.any() && !q.continued() {
 		return
 	}
 	for _, n := range q.nodes.candidateNodes {
-		if q.rankedDirectly(n) || q.Kind(n) != catalog.KindTool || !q.Live(n) {
+		if q.rankedDirectly(n) || q.exhausted(n) || !q.Live(n) {
 			continue
 		}
 		if c := q.renewed(candidate{node: n, formula: FormulaLogistic, score: q.scoreOf(0)}); c.p > 0 {

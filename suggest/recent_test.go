@@ -30,7 +30,7 @@ func (w *world) measured() *Measures {
 }
 
 // What is new counts in every answer of both profiles, without a build: the name of a tool that was only
-// recorded, the text of one that was put, the text of one that was changed, and a request.
+// recorded, the text of one that was put, the text of one that was changed, a capability, and a request.
 func TestWhatIsNewCountsWithoutABuild(t *testing.T) {
 	if testing.Short() {
 		t.Skip("too long for -short")
@@ -51,12 +51,14 @@ func TestWhatIsNewCountsWithoutABuild(t *testing.T) {
 	w.episode("wake the janitor", "x:a", "pager:wake_janitor")
 	w.tool("lamp:dim", "Dims the lanterns of the harbour.", "", "")
 	w.tool("x:old", "Paints murals on the quay.", "", "")
+	w.PutCapability(catalog.Capability{ID: "cap:foghorn", Name: "foghorn", Description: "Tunes the foghorn of the lighthouse.", Tools: []string{"x:old", "lamp:dim"}})
 	after := w.since(measures)
 	for _, profile := range []string{ProfileSeed, ProfileLearned} {
 		assert.NotContains(t, search(before, profile, "wake the janitor"), "pager:wake_janitor", profile)
 		for query, want := range map[string]string{
 			"wake the janitor": "pager:wake_janitor", "wake_janitor": "pager:wake_janitor", "dim": "lamp:dim",
 			"dim the lanterns": "lamp:dim", "lanterns of the harbour": "lamp:dim", "murals on the quay": "x:old",
+			"tune the foghorn of the lighthouse": "cap:foghorn",
 		} {
 			found := search(after, profile, query)
 			assert.Contains(t, found, want, "%s %s", profile, query)
@@ -67,6 +69,9 @@ func TestWhatIsNewCountsWithoutABuild(t *testing.T) {
 		d, err = after.Plan(DAGRequest{Intent: "dim the lanterns of the harbour", Profile: profile})
 		require.NoError(t, err)
 		assert.Contains(t, tools(d), "lamp:dim", profile)
+		d, err = after.Plan(DAGRequest{Intent: "tune the foghorn of the lighthouse", Profile: profile})
+		require.NoError(t, err)
+		assert.Contains(t, tools(d), "cap:foghorn", profile)
 		n := next(t, after, NextRequest{Context: []string{"x:a"}, Intent: "wake the janitor", Profile: profile, Limit: 3})
 		assert.Contains(t, ids(n.Suggestions), "pager:wake_janitor", profile)
 		n = next(t, after, NextRequest{Context: []string{"x:a"}, Profile: profile, Limit: MaxLimit})
