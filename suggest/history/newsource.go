@@ -12,7 +12,7 @@ import (
 // A rebuild is refused if one new key recorded most of the new episodes. A key is new if the history held fewer than
 // [newSourceKnown] of its episodes when a rebuild was last judged. Such a key must have recorded more than half of the
 // episodes since then and, by the lower end of the 95 % Wilson interval, more than [muchOfAll] of all episodes. If the
-// history had fewer than [severalKeys] sources then, the usual share is unknown and no rebuild is refused.
+// history had fewer than [severalSources] sources then, the usual share is unknown and no rebuild is refused.
 const (
 	newSourceKnown = 5
 	muchOfAll      = 0.05
@@ -42,7 +42,7 @@ func FindNewSource(sources []string, judged int) *NewSource {
 			since[source]++
 		}
 	}
-	if len(before) < severalKeys || len(since) == 0 {
+	if len(before) < severalSources || len(since) == 0 {
 		return nil
 	}
 	name := slices.MaxFunc(slices.Sorted(maps.Keys(since)), func(a, b string) int { return cmp.Compare(since[a], since[b]) })

@@ -27,7 +27,7 @@ import (
 // Sources without a key are the operator's own and are not limited; [Treatments] defines further exceptions. The counts
 // depend on the log alone, so that a replay produces the same counts.
 const (
-	severalKeys     = 3
+	severalSources  = 3
 	fewObservations = 5
 	othersFactor    = 2
 
@@ -36,7 +36,7 @@ const (
 )
 
 // several reports whether the evidence of keys is limited: there are a key and a source of the operator's own, or
-// [severalKeys] keys. Two keys alone have no usual share, so neither could be told from a dishonest one.
+// [severalSources] keys. With two keys alone there is no majority that shows what is usual.
 func several(sources []string) bool {
 	keys, own := 0, false
 	for _, name := range sources {
@@ -45,7 +45,7 @@ func several(sources []string) bool {
 		} else {
 			own = true
 		}
-		if keys >= severalKeys || own && keys > 0 {
+		if keys >= severalSources || own && keys > 0 {
 			return true
 		}
 	}
