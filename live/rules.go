@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -26,12 +27,12 @@ const (
 
 // Rule is a decision of the operator that takes precedence over the history in answers or in counting.
 type Rule struct {
-	ID     string `json:"id,omitempty" doc:"Given by the server: kind and tools."`
-	Kind   string `json:"kind" enum:"ban,pin,alias,trust,split" doc:"ban: the tool is never suggested. pin: it is suggested first. alias: calls of another id count for it. trust: what a source with a key reports counts in full. split: each label of its episodes counts as a source of its own."`
-	Tool   string `json:"tool,omitempty" doc:"ban, pin, alias: a tool or capability; for an alias also new:*, every tool of a server."`
-	After  string `json:"after,omitempty" doc:"ban, pin: the tool that was used last; without one a ban holds everywhere, a pin where none was used yet."`
-	Intent string `json:"intent,omitempty" minLength:"1" doc:"ban, pin: the rule holds for requests of the same words alone, in any order and inflection."`
-	Alias  string `json:"alias,omitempty" doc:"alias: the other id, such as the one that the tool had before; old:* for every tool of a server."`
+	ID     string `json:"id,omitempty" doc:"Set by the server from the kind and the tools."`
+	Kind   string `json:"kind" enum:"ban,pin,alias,trust,split" doc:"ban: the tool is never suggested. pin: it is suggested first. alias: calls of another id count for it. trust: the episodes of a source with a key count in full. split: each label of its episodes counts as a separate source."`
+	Tool   string `json:"tool,omitempty" doc:"ban, pin, alias: a tool or capability; for an alias also new:*, all tools of a server."`
+	After  string `json:"after,omitempty" doc:"ban, pin: the tool used last. If absent, a ban applies everywhere, and a pin only before the first tool."`
+	Intent string `json:"intent,omitempty" minLength:"1" doc:"ban, pin: the rule applies only to requests with the same words, in any order and inflection."`
+	Alias  string `json:"alias,omitempty" doc:"alias: the other id, such as the former id of the tool; old:* for all tools of a server."`
 	Source string `json:"source,omitempty" doc:"trust, split: a source of the history that came with a key."`
 }
 
@@ -177,16 +178,30 @@ func (w *writer) checkRule(r *Rule) (err error) {
 	return nil
 }
 
-// Correction returns the command that bans a tool from the answers to a request. quoted quotes an argument if needed.
-func Correction(quoted func(string) string, tool, last, intent string) string {
-	command := "waymark rule ban " + quoted(tool)
+// Correction returns the command that bans a tool from the answers to a request.
+func Correction(tool, last, intent string) string {
+	command := "waymark rule ban " + ShellWord(tool)
 	if last != "" {
-		command += " --after " + quoted(last)
+		command += " --after " + ShellWord(last)
 	}
 	if intent != "" {
-		command += " --intent " + quoted(intent)
+		command += " --intent " + ShellWord(intent)
 	}
 	return command
+}
+
+// ShellWord quotes a word that a shell would not take literally.
+func ShellWord(w string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-:=+@%", r)
+	}
+	if w != "" && !strings.ContainsFunc(w, func(r rune) bool { return !plain(r) }) {
+		return w
+	}
+	if runtime.GOOS == "windows" {
+		return `"` + w + `"` // no path contains a quote there
+	}
+	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 }
 
 // MaxRuleIntent is the maximum length of the intent of a rule in bytes, because the id of the rule contains its words.

@@ -32,7 +32,7 @@ type (
 		atSeq
 	}
 	atSeq struct {
-		MinSeq uint64 `json:"min_seq,omitempty" mcp:"-" doc:"Wait, at most a second, until the model counts this event."`
+		MinSeq uint64 `json:"min_seq,omitempty" mcp:"-" doc:"Wait up to one second until the model counts this event."`
 	}
 )
 
@@ -49,18 +49,17 @@ type question[B any] struct{ Body B }
 
 func (s *Server) suggestionRoutes(r *api.Table) {
 	ru, long := api.Rule{Scope: api.ScopeRead, ToolSet: true}, api.Rule{Scope: api.ScopeRead, Long: true, ToolSet: true}
-	api.Add(r, ru, api.Op("Suggestions", "next", http.MethodPost, "/v1/next", "What comes next", "Ranks tools and capabilities after a context, for an intent, or, with neither, to explore."), s.next)
+	api.Add(r, ru, api.Op("Suggestions", "next", http.MethodPost, "/v1/next", "Next tools", "Ranks tools and capabilities after a context, for an intent, or, with neither, to explore."), s.next)
 	api.Add(r, long, api.Op("Suggestions", "dag", http.MethodPost, "/v1/dag", "A DAG of tools for an intent", ""), s.dag)
 	api.Add(r, ru, api.Op("Suggestions", "search", http.MethodPost, "/v1/search", "Tools and capabilities by words", ""), s.search)
-	api.Add(r, api.Rule{Scope: api.ScopeRead}, api.Op("Suggestions", "explain", http.MethodPost, "/v1/explain", "Why an id is, or is not, suggested", "Every term and every filter; for an absent id, the reason."), s.explain)
+	api.Add(r, api.Rule{Scope: api.ScopeRead}, api.Op("Suggestions", "explain", http.MethodPost, "/v1/explain", "Explain why an id is or is not suggested", "Every term and every filter; for an absent id, the reason."), s.explain)
 	r.Tools = append(r.Tools,
 		api.NewTool(api.Tool{Rule: ru, Rounded: true, Name: "suggest_next", Title: "Suggest the next tool", Screen: "next",
 			Description: "After one or more tools have run, say which usually comes next, learned from recorded work. " +
 				"Each suggestion has a confidence, the terms of its score and a reason."},
 			func(ctx context.Context, q *question[nextBody]) (suggest.NextAnswer, string, error) {
 				a, err := s.next(ctx, q)
-				last := a.LastKnown(q.Body.Context)
-				return a, closed(nextText(a, last), a.Waiting, a.Foremost(), last, q.Body.Intent), err
+				return a, NextText(a, q.Body.Context, q.Body.Intent), err
 			}),
 		api.NewTool(api.Tool{Rule: long, Rounded: true, Name: "suggest_dag", Title: "Suggest a plan", Screen: "plan",
 			Description: "Plan a task: which tools, in which order, and which output feeds which input, as a graph without cycles."},
@@ -69,7 +68,7 @@ func (s *Server) suggestionRoutes(r *api.Table) {
 				if !*q.Body.Explain {
 					a.Paths, a.Alternatives = []suggest.Path{}, []suggest.Alternative{}
 				}
-				return a, closed(dagText(a), a.Waiting, a.Foremost(), "", q.Body.Intent), err
+				return a, DAGText(a, nil, q.Body.Intent), err
 			}),
 		api.NewTool(api.Tool{Rule: ru, Rounded: true, Name: "find_tool", Title: "Find a tool",
 			Description: "Find tools and capabilities by what they do. Give a few words, or an exact id or name. " +

@@ -4,13 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strings"
 
 	"waymark/catalog"
-	"waymark/live"
 	"waymark/server/internal/api"
 	mcpserver "waymark/server/mcp"
 	"waymark/suggest"
@@ -94,22 +91,24 @@ func (s *Server) find(ctx context.Context, q *question[searchBody]) (out foundAn
 		return out, "", err
 	}
 	m := e.Model()
-	lines := make([]string, len(answer.Results))
-	out.Results = make([]any, len(lines))
-	for i, r := range answer.Results {
+	out.Results = make([]any, len(answer.Results))
+	for i := range answer.Results {
+		r := &answer.Results[i]
 		known, _ := entryOf(m, r.ID)
 		r.Name, r.Description = catalog.Cut(r.Name, shortProse), catalog.Cut(r.Description, shortProse)
 		switch {
 		case !*q.Body.Explain:
 			out.Results[i] = briefly{r.ID, r.Kind, r.Confidence}
 		case len(known.InputSchema) > largestSchema:
-			out.Results[i] = found{r, nil, true}
+			out.Results[i] = found{*r, nil, true}
 		default:
-			out.Results[i] = found{r, known.InputSchema, false}
+			out.Results[i] = found{*r, known.InputSchema, false}
 		}
-		lines[i] = strings.TrimRight("\n"+signature(r.ID, known.InputSchema)+" "+catalog.Cut(api.ShownText(r.Description), lineProse), " ")
 	}
-	text = closed(findText(lines, out.Warnings), out.Waiting, answer.Foremost(), "", q.Body.Query)
+	text = searchText(answer, q.Body.Query, func(id string) string {
+		known, _ := entryOf(m, id)
+		return signature(id, known.InputSchema)
+	})
 	out.TokenMetrics.Estimate = true
 	encoded, err := api.WithMessage(out, text)
 	if err != nil {
@@ -234,121 +233,4 @@ func entryText(t *entry) string {
 		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n")
-}
-
-// closed appends to a text the note of an answer, and the command with which an operator keeps the first result out of
-// later answers. They begin a new line if the text ends with a line break.
-func closed(text, note, first, last, intent string) string {
-	end := ""
-	if note != "" {
-		end = " Note: " + note + "."
-	}
-	if intent != "" {
-		intent = "REQUEST"
-	}
-	if first != "" {
-		end += " Wrong? `" + live.Correction(catalog.ShownID, first, last, intent) + "`"
-	}
-	if strings.HasSuffix(text, "\n") {
-		end = strings.TrimPrefix(end, " ")
-	}
-	return strings.TrimRight(text+end, "\n")
-}
-
-func findText(lines, warnings []string) string {
-	if len(lines) == 0 {
-		return "No tool matches. Use other words, or say what the result should be."
-	}
-	s := "Best match first; describe_tool has the whole schema:" + strings.Join(lines, "") + "\n"
-	if slices.Contains(warnings, suggest.WarnLowConfidence) {
-		s += "The match is weak: read the descriptions before calling."
-	}
-	return s
-}
-
-// unknownSentences joins the messages of unknown ids, each of which suggests similar ids.
-func unknownSentences(unknown []suggest.UnknownID) string {
-	var all []string
-	for i, u := range unknown {
-		if i == suggest.MostNear {
-			all = append(all, fmt.Sprintf("and %d more", len(unknown)-i))
-			break
-		}
-		all = append(all, u.Message)
-	}
-	s := strings.ReplaceAll(strings.Join(all, "; "), "?; ", "? ") + "."
-	if strings.HasSuffix(s, "?.") {
-		s = s[:len(s)-1]
-	}
-	return s
-}
-
-func unknownText(unknown []suggest.UnknownID, known []string) string {
-	s := unknownSentences(unknown)
-	if len(known) > 0 {
-		s += " Known: " + api.ShownIDs(known) + "."
-	}
-	return s + " find_tool finds ids by words"
-}
-
-func nextText(a suggest.NextAnswer, last string) string {
-	var b strings.Builder
-	switch {
-	case len(a.Suggestions) == 0:
-		b.WriteString("No suggestion: the history holds nothing that fits. Call find_tool with what is needed.")
-	case a.Mode == suggest.Exploration:
-		b.WriteString("Central tools to start with: ")
-	case last != "":
-		fmt.Fprintf(&b, "After %s, most likely first: ", catalog.ShownID(last))
-	default:
-		b.WriteString("For this intent, most likely first: ")
-	}
-	for i, s := range a.Suggestions {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%s (%.2f)", catalog.ShownID(s.ID), s.Confidence)
-	}
-	if len(a.Suggestions) > 0 {
-		b.WriteByte('.')
-	}
-	if a.Stop >= .5 {
-		fmt.Fprintf(&b, " The task often ends here (probability %.2f).", a.Stop)
-	}
-	if len(a.Suggestions) > 0 && slices.Contains(a.Warnings, suggest.WarnLowConfidence) {
-		b.WriteString(" Confidence is low: little or nothing like this was recorded.")
-	}
-	if len(a.UnknownIDs) > 0 {
-		b.WriteString(" Left out of the context: " + unknownSentences(a.UnknownIDs))
-	}
-	return b.String()
-}
-
-func dagText(a suggest.DAGAnswer) string {
-	tasks := a.DAG.Tasks
-	if len(tasks) == 0 {
-		return "No plan: no known tool fits the intent. Call find_tool with the parts of the task."
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "Plan of %s, confidence %.2f:", catalog.Plural(len(tasks), "step"), a.Confidence)
-	for i, t := range tasks {
-		fmt.Fprintf(&b, "\n%d. %s %s", i+1, catalog.ShownID(t.ID), catalog.ShownID(t.Tool))
-		if t.Host {
-			b.WriteString(" (of the host)")
-		}
-		if len(t.DependsOn) > 0 {
-			fmt.Fprintf(&b, " after %s", api.ShownIDs(t.DependsOn))
-		}
-		for _, name := range slices.Sorted(maps.Keys(t.Arguments)) {
-			fmt.Fprintf(&b, ", %s from %s", catalog.ShownID(name), strings.Trim(catalog.ShownID(t.Arguments[name].From), `"`))
-		}
-		if len(t.Missing) > 0 {
-			fmt.Fprintf(&b, ", missing: %s", api.ShownIDs(t.Missing))
-		}
-	}
-	b.WriteByte('\n')
-	if slices.Contains(a.Warnings, suggest.WarnLowConfidence) {
-		b.WriteString("Confidence is low: check each step with describe_tool.")
-	}
-	return b.String()
 }

@@ -3,37 +3,42 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"strings"
 
-	"waymark/live"
+	"waymark/server"
 	"waymark/suggest"
 )
 
 // words returns a code of the API with spaces for underscores.
 func words(code string) string { return strings.ReplaceAll(code, "_", " ") }
 
-// hint prints a last line after an answer: how to begin if nothing is recorded, else the command that keeps the first
-// result out of the next answer.
-func hint[Answer interface{ Foremost() string }](a *app, q *asked, body json.RawMessage) error {
-	var answer Answer
-	var of struct{ Model suggest.ModelInfo }
-	if err := errors.Join(json.Unmarshal(body, &answer), json.Unmarshal(body, &of)); err != nil || a.json {
-		return err
-	}
-	request, _ := cmp.Or(q.fields["intent"], q.fields["query"]).(string)
-	last := ""
-	if next, ok := any(answer).(suggest.NextAnswer); ok {
+// asText shows an answer in the words that MCP has for it. With --explain tables of all its fields follow.
+func asText[Answer any](text func(a Answer, context []string, intent string) string) shows {
+	return func(a *app, q *asked, body json.RawMessage) error {
+		var answer Answer
+		var of struct{ Model suggest.ModelInfo }
+		if err := cmp.Or(decode(body, &answer), decode(body, &of)); err != nil {
+			return err
+		}
+		where := a.elsewhere()
+		if of.Model.Nodes == 0 {
+			a.printf("Nothing is recorded yet. Begin with waymark import sample%[1]s, waymark import ~/.claude/projects%[1]s, or waymark gateway add mcp.json%[1]s and waymark serve --connect%[1]s.\n", where)
+			return nil
+		}
 		context, _ := q.fields["context"].([]string)
-		last = next.LastKnown(context)
+		request, _ := cmp.Or(q.fields["intent"], q.fields["query"]).(string)
+		for line := range strings.SplitSeq(text(answer, context, request), "\n") {
+			if strings.HasPrefix(line, server.Correction) {
+				line += where
+			}
+			a.printf("%s\n", clean(line))
+		}
+		if q.fields["explain"] == true {
+			a.printf("\n")
+			return a.render(body, "", "")
+		}
+		return nil
 	}
-	switch where := a.elsewhere(); {
-	case of.Model.Nodes == 0:
-		a.printf("\nnothing is recorded yet; begin with waymark import sample%[1]s, waymark import ~/.claude/projects%[1]s, or waymark gateway add mcp.json%[1]s and waymark serve --connect%[1]s\n", where)
-	case answer.Foremost() != "" && len(request) <= live.MaxRuleIntent:
-		a.printf("\nwrong? %s%s\n", clean(live.Correction(shellWord, answer.Foremost(), last, strings.Join(strings.Fields(request), " "))), where)
-	}
-	return nil
 }
 
 // showFormula prints the steps of a score: name = formula = numbers = value (note).

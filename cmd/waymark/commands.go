@@ -14,6 +14,7 @@ import (
 
 	"waymark/internal/bounded"
 	"waymark/live"
+	"waymark/server"
 	"waymark/suggest"
 )
 
@@ -22,8 +23,8 @@ import (
 func (a *app) nextCommand() *cobra.Command {
 	return a.of(operation{
 		id: "next", use: "next [ID...]", flags: "context=after intent limit min_confidence allow profile explain",
-		long: `Suggests what comes next: after the ids given here or with --after (what was done, the last thing last),
-for --intent, for both, or, with neither, where to begin exploring.`,
+		long: `Suggests the next tool: after the ids given as arguments or with --after (oldest first), for --intent, or for both. With
+neither it suggests central tools to start with.`,
 		example: `  waymark next fs:read_file
   waymark next --intent "report open issues" --limit 3`,
 		prepare: func(_ *cobra.Command, args []string, q *asked) error {
@@ -37,9 +38,7 @@ for --intent, for both, or, with neither, where to begin exploring.`,
 			q.fields["context"] = slices.Concat([]string{}, context)
 			return nil
 		},
-		fields: "suggestions mode model.profile stop warnings unknown_ids waiting suggestion_id", columns: "id kind confidence reason message",
-		none:  "nothing recorded follows this context, or fits this intent; name other ids, or use other words",
-		check: hint[suggest.NextAnswer],
+		show: asText(server.NextText),
 	})
 }
 
@@ -48,9 +47,7 @@ func (a *app) searchCommand() *cobra.Command {
 		id: "search", use: "search QUERY...", args: "query...", flags: "context limit kinds profile explain allow",
 		example: `  waymark search "open issues of a repository"
   waymark search parse json --context fs:read_file --limit 3`,
-		fields: "results mode model.profile warnings unknown_ids waiting suggestion_id", columns: "id kind confidence description message",
-		none:  "nothing in the catalog fits these words; use others, or say what the result should be",
-		check: hint[suggest.SearchAnswer],
+		show: asText(server.SearchText),
 	})
 }
 
@@ -58,9 +55,7 @@ func (a *app) dagCommand() *cobra.Command {
 	return a.of(operation{
 		id: "dag", use: "dag INTENT...", args: "intent...", flags: "context callable_only max_steps allow profile explain",
 		example: `  waymark dag "collect open issues and mail a summary"`,
-		fields:  "dag.tasks mode model.profile confidence complete rationale warnings unknown_ids waiting suggestion_id",
-		columns: "id tool kind host confidence depends_on arguments missing message",
-		check:   hint[suggest.DAGAnswer],
+		show:    asText(server.DAGText),
 	})
 }
 
@@ -186,20 +181,20 @@ func (a *app) ruleCommand() *cobra.Command {
 	}
 	return group("rule", "Ban, pin and rename tools, trust and split sources",
 		rule("ban", "TOOL", "tool", "after intent", "Never suggest a tool",
-			`The tool is in no answer of next, dag and search any more; it can still be called. With --after it is left out of next
-alone, where that tool was used last; with --intent out of the answers to that request alone, in whatever words.`),
+			`next, dag and search no longer return the tool; it can still be called. With --after the ban applies only to next after
+that tool, with --intent only to requests with the same words, in any order.`),
 		rule("pin", "TOOL", "tool", "after intent", "Suggest a tool first after another one, or for a request",
-			`The tool is the first suggestion of next when --after was used last; without --after, when no tool was used yet. With
---intent it is so for that request alone, and search and dag have it as well. A ban of the same tool wins.`),
+			`next suggests the tool first after the tool --after, or, without --after, before the first tool. With --intent the pin
+applies only to requests with the same words, and search and dag return the tool, too. A ban of the same tool wins.`),
 		rule("alias", "OTHER TOOL", "alias tool", "", "Let calls of another id count for a tool",
-			`Requests and recordings that name the other id mean the tool, also those of the past. 'old:*' and 'new:*' stand for a
-server with all its tools.`),
+			`In requests and in recorded episodes, also past ones, the other id counts as the tool. 'old:*' and 'new:*' are all tools
+of a server.`),
 		rule(live.RuleTrust, "SOURCE", "source", "", "Count what a source reports in full",
-			`What a source with a key reports is limited, so that one dishonest key cannot bend what others are told. What a trusted
-source reports counts as what the operator records, also that of the past. waymark doctor lists sources.`),
+			`Episodes from a source with a key have limited weight, so that one dishonest key cannot distort the answers for others.
+Episodes of a trusted source, also past ones, count in full. waymark doctor lists sources.`),
 		rule(live.RuleSplit, "SOURCE", "source", "", "Count each reporter behind a collector as a source of its own",
-			`Each label of the source's episodes counts as a source of its own, with the limits of one key. The collector must be
-trusted to name them truthfully: invented labels would count as several sources.`),
+			`Each label of the source's episodes counts as a separate source, with the limits of one key. Trust the collector before:
+invented labels would count as several sources.`),
 		a.of(operation{id: "list-rules", use: "list"}),
 		a.of(operation{id: "undo-rule", use: "undo ID", args: "id", done: "undone"}),
 	)
@@ -212,7 +207,7 @@ func (a *app) capabilityCommand() *cobra.Command {
 		a.of(operation{id: "list-capabilities", use: "list", flags: "tag limit", set: map[string]any{"limit": 500},
 			columns: "id composite verdict state capability.name evidence.tasks capability.description tags tools description",
 			more: func(cmd *cobra.Command) {
-				cmd.Flags().BoolVar(&proposed, "proposed", false, "list what was mined from the history and waits for a decision")
+				cmd.Flags().BoolVar(&proposed, "proposed", false, "list the proposals mined from the history")
 				cmd.Flags().String("state", "", "with --proposed: waiting, approved or rejected")
 			},
 			prepare: func(cmd *cobra.Command, _ []string, q *asked) error {
@@ -236,12 +231,12 @@ an object with a list "capabilities".`,
 				return err
 			}}),
 		a.of(operation{id: "mine", use: "propose", flags: "support sessions min_tools max_tools limit",
-			long: `Looks for DAGs of calls that task after task has in common, with the order that the tasks agree on. They are scored by a
-rubric and wait, the best first, until somebody approves or rejects them.`,
+			long: `Mines the history for DAGs of calls that recur in many tasks in a common order. A rubric scores them; they wait, best
+first, until they are approved or rejected.`,
 			example: `  waymark capability propose --support 5
   waymark capability list --proposed`,
 			more: func(cmd *cobra.Command) {
-				cmd.Flags().StringVar(&file, "rubric", "", "a rubric `file` of one's own, over support, success, cohesion, savings and novelty")
+				cmd.Flags().StringVar(&file, "rubric", "", "custom rubric `file` over support, success, cohesion, savings, novelty")
 				a.progressFlag(cmd)
 			},
 			prepare: func(_ *cobra.Command, _ []string, q *asked) error {

@@ -45,7 +45,7 @@ func badValue(err error) error {
 // workspace.
 func (a *app) elsewhere() (flags string) {
 	if a.data != hook.DataDir() && a.data != os.Getenv("WAYMARK_DATA") { // the next command has the same environment
-		flags += " --data " + shellWord(a.data)
+		flags += " --data " + live.ShellWord(a.data)
 	}
 	if a.workspace != live.DefaultWorkspace {
 		flags += " --workspace " + a.workspace

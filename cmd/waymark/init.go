@@ -25,6 +25,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"waymark/ingest/report"
+	"waymark/live"
 	"waymark/storage"
 )
 
@@ -64,10 +65,10 @@ func (a *app) initCommand() *cobra.Command {
 	var o initOptions
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Write the configuration by which a host finds Waymark",
-		Long: `Adds the server waymark to the MCP servers in a host's configuration, after showing the difference; nothing else in the
-file is touched. With --hook it adds the hooks that record the host's calls, and with --whisper these may also tell the
-model one line where the history gives reason to. Servers of the gateway are connected. waymark uninit takes it all out.`,
+		Short: "Add Waymark to the configuration of a host",
+		Long: `Adds the server waymark to the MCP servers in a host's configuration, after showing the difference; the rest of the file
+does not change. --hook adds hooks that record the calls of the host; --whisper lets these hooks also give the model one
+line of advice. The server connects the servers of the gateway. waymark uninit reverts all of this.`,
 		Example: `  waymark init --host claude-code --hook
   waymark init --host cursor --project --yes
   waymark init --host vscode --url http://127.0.0.1:7070/mcp --print`,
@@ -75,9 +76,9 @@ model one line where the history gives reason to. Servers of the gateway are con
 	}
 	a.hostFlags(cmd, &o)
 	f := cmd.Flags()
-	f.StringVar(&o.url, "url", "", "MCP `address` of a server that runs, instead of one that the host starts")
+	f.StringVar(&o.url, "url", "", "MCP `address` of a running server, instead of one that the host starts")
 	f.BoolVar(&o.hook, "hook", false, "also add hooks")
-	f.BoolVar(&o.whisper, "whisper", false, "also add hooks, which may tell the model one line")
+	f.BoolVar(&o.whisper, "whisper", false, "also add hooks that may give the model one line of advice")
 	f.BoolVar(&o.print, "print", false, "only show what would change")
 	return cmd
 }
@@ -86,8 +87,8 @@ func (a *app) uninitCommand() *cobra.Command {
 	var o initOptions
 	cmd := &cobra.Command{
 		Use:     "uninit",
-		Short:   "Take Waymark out of the configuration of a host",
-		Long:    `Takes the server waymark and Waymark's hooks out of the host's configuration, after showing the difference.`,
+		Short:   "Remove Waymark from the configuration of a host",
+		Long:    `Removes the server waymark and Waymark's hooks from the host's configuration, after showing the difference.`,
 		Example: `  waymark uninit --host claude-code`,
 		RunE:    func(*cobra.Command, []string) error { return a.writeHost(o, true) },
 	}
@@ -98,7 +99,7 @@ func (a *app) uninitCommand() *cobra.Command {
 func (a *app) hostFlags(cmd *cobra.Command, o *initOptions) {
 	f := cmd.Flags()
 	f.StringVar(&o.host, "host", "", "the `host`: "+strings.Join(hostNames(), ", "))
-	f.BoolVar(&o.project, "project", false, "in the files of the project in this directory, instead of this user's")
+	f.BoolVar(&o.project, "project", false, "write the files of the project in this directory, not those of the user")
 	f.BoolVar(&a.yes, "yes", false, "write without asking")
 }
 
@@ -429,23 +430,9 @@ func (a *app) hookLine(host string) string {
 		words = append(words, "--workspace", a.workspace)
 	}
 	for i, w := range words {
-		words[i] = shellWord(w)
+		words[i] = live.ShellWord(w)
 	}
 	return strings.Join(words, " ")
-}
-
-// shellWord quotes a word that a shell would not take literally.
-func shellWord(w string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-:=+@%", r)
-	}
-	if w != "" && !strings.ContainsFunc(w, func(r rune) bool { return !plain(r) }) {
-		return w
-	}
-	if runtime.GOOS == "windows" {
-		return `"` + w + `"` // no path holds a quote there
-	}
-	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 }
 
 // programPath returns the path by which a host starts this program.

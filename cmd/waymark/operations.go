@@ -30,8 +30,7 @@ type operation struct {
 	flags string // the fields that are flags, as in "intent context=after"
 	set   map[string]any
 
-	fields, columns string // of the answer and of the objects listed in it, that are shown; empty: all. See [app.render]
-	none            string // why the first of the fields may be empty
+	columns string // of the objects listed in the answer, that are shown; empty: all. See [app.render]
 
 	short, long, example string
 
@@ -133,7 +132,7 @@ func (a *app) of(o operation) *cobra.Command {
 				}
 				body, err := q.send(cmd.Context(), c)
 				if err == nil {
-					err = o.print(a, cmd, &q, cmp.Or(one, strings.Join(args, " ")), body)
+					err = o.print(a, &q, cmp.Or(one, strings.Join(args, " ")), body)
 				}
 				if err == nil && o.check != nil {
 					err = o.check(a, &q, body)
@@ -149,7 +148,7 @@ func (a *app) of(o operation) *cobra.Command {
 }
 
 // print prints an answer: unchanged with --json, else in the form of the operation.
-func (o *operation) print(a *app, cmd *cobra.Command, q *asked, about string, body json.RawMessage) error {
+func (o *operation) print(a *app, q *asked, about string, body json.RawMessage) error {
 	switch {
 	case a.json:
 		return a.printBody(body)
@@ -159,11 +158,7 @@ func (o *operation) print(a *app, cmd *cobra.Command, q *asked, about string, bo
 	case o.show != nil:
 		return o.show(a, q, body)
 	}
-	fields, columns := o.fields, o.columns
-	if on, err := cmd.Flags().GetBool("explain"); on && err == nil {
-		fields, columns = fields+" model", columns+" reason terms profile version nodes edges density alpha"
-	}
-	return a.render(body, fields, columns, o.none)
+	return a.render(body, "", o.columns)
 }
 
 // showing returns a function that decodes an answer and shows it.

@@ -54,30 +54,25 @@ func chosen(object []member, paths string) (found []member) {
 
 // render prints an answer for people: its message, its plain fields, then each list of objects as a table. fields
 // selects the fields of the answer and columns those of the objects, each in this order; empty selects all. If the
-// first field is a list, it is the answer and comes first. If that list is empty, none is printed as the reason.
-func (a *app) render(body json.RawMessage, fields, columns string, none ...string) error {
+// first field is a list, it is the answer and comes first.
+func (a *app) render(body json.RawMessage, fields, columns string) error {
 	answer, err := hujson.Parse(body)
 	if err != nil {
 		return fmt.Errorf("the answer is not what this program expects: %w", err)
 	}
 	all := membersOf(answer.Value)
-	shown := slices.Clone(chosen(all, fields))
+	shown := chosen(all, fields)
 	var plain []string
 	var lists []member
 	printed := 0 // number of lists printed so far
-	for i := range shown {
-		f := shown[i]
+	for i, f := range shown {
 		line := text(f.value, math.MaxInt)
 		list, isList := f.value.(*hujson.Array)
 		switch {
 		case f.name == "message":
 			a.printf("%s\n", line)
 		case isList && len(list.Elements) == 0 && i == 0:
-			why := slices.IndexFunc(shown, func(m member) bool { return m.name == "rationale" })
-			if why >= 0 {
-				none, shown[why].value = []string{text(shown[why].value, math.MaxInt)}, hujson.Literal("null")
-			}
-			a.printf("%s\n", strings.TrimSuffix("no "+words(f.name)+": "+strings.Join(none, ""), ": "))
+			a.printf("no %s\n", words(f.name))
 		case line != "" && isList && len(all) == 1:
 			for _, one := range list.Elements {
 				a.printf("%s\n", text(one.Value, maxText))
