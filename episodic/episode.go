@@ -26,8 +26,8 @@ func (o Outcome) Known() bool { return o == Success || o == Failure }
 
 // Episode is one recorded task.
 type Episode struct {
-	ID           string    `json:"id" mcp:"optional" doc:"The same id counts once."`
-	Intent       string    `json:"intent,omitempty" doc:"What the task was about, in words."`
+	ID           string    `json:"id" mcp:"optional" doc:"An episode with a known id is counted once."`
+	Intent       string    `json:"intent,omitempty" doc:"Goal of the task, in words."`
 	Time         time.Time `json:"time,omitzero" mcp:"-"` // zero: unknown; the episode does not age
 	Session      string    `json:"session,omitempty" mcp:"-"`
 	Source       string    `json:"source,omitempty" mcp:"-"` // reporter: a credential or an importer, never from the body
@@ -46,7 +46,7 @@ type Digests map[string][]string
 type Step struct {
 	ID         string   `json:"id,omitempty" doc:"A name for depends_on, unique in the episode."`
 	Tool       string   `json:"tool" doc:"Id of a tool or capability."`
-	DependsOn  []string `json:"depends_on,omitzero" doc:"Ids of the steps whose output it needed; empty: none; left out: only the order is known."`
+	DependsOn  []string `json:"depends_on,omitzero" doc:"Ids of the steps whose output this step used; empty if none. If absent, only the order is known."`
 	Group      string   `json:"group,omitempty" doc:"Steps of one group ran in parallel."`
 	Outcome    Outcome  `json:"outcome,omitempty"`
 	DurationMS int64    `json:"duration_ms,omitempty" mcp:"-"`

@@ -90,8 +90,8 @@ const (
 // verification or a search for proposals.
 type Job struct {
 	ID         string        `json:"id"`
-	Kind       string        `json:"kind" doc:"build (measures of what was recorded), rebuild (replay of the log, judged by held-out tasks), judge (that judgement alone), verify or mine."`
-	Reason     string        `json:"reason" doc:"Why it started: requested, or what made it start by itself."`
+	Kind       string        `json:"kind" doc:"build (measures of the recorded events), rebuild (replay of the log, evaluated on held-out tasks), judge (only that evaluation), verify or mine."`
+	Reason     string        `json:"reason" doc:"Reason for the start: requested, or the cause of an automatic start."`
 	State      JobState      `json:"state" enum:"running,done,failed,canceled,refused"`
 	Phase      string        `json:"phase"`    // judge, replay, pagerank, communities, spectral, text, publish, compare; of mining: mine, keep
 	Progress   float64       `json:"progress"` // 0..1 over all phases

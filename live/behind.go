@@ -13,9 +13,9 @@ import (
 type Behind struct {
 	Parts  []string  `json:"parts" doc:"Parts of the model that are updated only by a build."`
 	Events int       `json:"events" doc:"Events since the last build."`
-	Build  uint64    `json:"build" doc:"The event of the last build; 0: there was none."`
-	Since  time.Time `json:"since,omitzero" doc:"When the last build was published."`
-	Reason string    `json:"reason" doc:"Why no newer build is published."`
+	Build  uint64    `json:"build" doc:"The event of the last build; 0 if there is none."`
+	Since  time.Time `json:"since,omitzero" doc:"Time at which the last build was published."`
+	Reason string    `json:"reason" doc:"Reason why no newer build is published."`
 }
 
 // String returns a description in one line.

@@ -83,7 +83,7 @@ type ItemResult struct {
 	FailReasons []string             `json:"fail_reasons"`
 	Rank        *int                 `json:"rank" doc:"From 1 on; null if the item failed."`
 	Uncapped    Decimal              `json:"uncapped" doc:"The composite before ceilings and gates."`
-	Ceiling     *Decimal             `json:"ceiling" doc:"The lowest ceiling that a score sets."`
+	Ceiling     *Decimal             `json:"ceiling" doc:"The lowest ceiling set by a score."`
 	Max         Decimal              `json:"max" doc:"The largest composite of the dimensions that apply."`
 	Percent     Decimal              `json:"percent" doc:"The composite in percent of max."`
 	Warnings    []string             `json:"warnings"`

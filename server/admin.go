@@ -23,15 +23,15 @@ import (
 )
 
 type keyBody struct {
-	Name      string   `json:"name" minLength:"1" maxLength:"128" doc:"For people: whose key it is."`
-	Workspace string   `json:"workspace,omitempty" pattern:"^[a-z0-9][a-z0-9._-]{0,63}$" doc:"The one workspace the key opens; the caller's own if absent."`
+	Name      string   `json:"name" minLength:"1" maxLength:"128" doc:"A label for people, such as the owner of the key."`
+	Workspace string   `json:"workspace,omitempty" pattern:"^[a-z0-9][a-z0-9._-]{0,63}$" doc:"The workspace that the key gives access to; default: that of the caller."`
 	Scopes    []string `json:"scopes" minItems:"1" maxItems:"3" enum:"read,write,admin"`
-	Agent     string   `json:"agent,omitempty" maxLength:"64" doc:"An agent of the gateway's file: the key sees and calls only the tools of its set."`
+	Agent     string   `json:"agent,omitempty" maxLength:"64" doc:"An agent in gateway.json: the key can see and call only the tools in its set."`
 }
 
 type keyCreated struct {
 	KeyInfo
-	Key string `json:"key" doc:"The key itself. It is shown this once."`
+	Key string `json:"key" doc:"The key. It is shown only once."`
 }
 
 type keyList struct {
@@ -44,7 +44,7 @@ type workspaceList struct {
 
 type workspaceMade struct {
 	Workspace string `json:"workspace"`
-	Created   bool   `json:"created" doc:"False: it existed."`
+	Created   bool   `json:"created" doc:"False if it already existed."`
 }
 
 type nameQuery struct {
@@ -67,15 +67,15 @@ func (s *Server) adminRoutes(r *api.Table) {
 	s.transferRoutes(r)
 	api.Add(r, ru, api.Op("Administration", "forget", http.MethodPost, "/v1/forget", "Erase history",
 		"Exactly one of source, episode, before. What is erased is gone from the log; the model is rebuilt without it."), s.forget)
-	api.Add(r, global, api.Op("Administration", "list-keys", http.MethodGet, "/v1/keys", "List API keys", "Those of the caller's workspace; the operator sees all."), s.listKeys)
-	api.Add(r, global, api.Op("Administration", "create-key", http.MethodPost, "/v1/keys", "Create an API key", "Its text is in this answer and nowhere else."), s.postKey)
+	api.Add(r, global, api.Op("Administration", "list-keys", http.MethodGet, "/v1/keys", "List API keys", "The keys of the caller's workspace; the operator sees all."), s.listKeys)
+	api.Add(r, global, api.Op("Administration", "create-key", http.MethodPost, "/v1/keys", "Create an API key", "Only this answer contains the key."), s.postKey)
 	api.Add(r, global, api.Op("Administration", "revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key", "At once."), s.deleteKey)
 	api.Add(r, global, api.Op("Administration", "list-workspaces", http.MethodGet, "/v1/workspaces", "List workspaces", "A key sees its own; the operator sees all."), s.listWorkspaces)
 	operator := api.Rule{Scope: api.ScopeAdmin, Global: true, Operator: true}
 	api.Add(r, operator, api.Op("Administration", "create-workspace", http.MethodPut, "/v1/workspaces/{name}", "Create a workspace",
 		"So that it can be asked before anything is recorded in it; one that exists stays as it is. Whatever records creates its workspace, too."), s.putWorkspace)
 	api.Add(r, operator, api.Op("Administration", "delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
-	api.Ask(r, ru, api.Op("Administration", "doctor", http.MethodGet, "/v1/doctor", "What is well and what is not", ""), s.doctor)
+	api.Ask(r, ru, api.Op("Administration", "doctor", http.MethodGet, "/v1/doctor", "Health checks", ""), s.doctor)
 }
 
 func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (res live.ForgetResult, err error) {

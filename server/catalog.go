@@ -23,7 +23,7 @@ type toolPage struct {
 
 type capabilityListQuery struct {
 	api.PageQuery
-	Tag []string `query:"tag,explode" maxItems:"16" doc:"Only capabilities with all of these tags, repeated."`
+	Tag []string `query:"tag,explode" maxItems:"16" doc:"Only capabilities with all of these tags. Repeat the parameter for each tag."`
 }
 
 type capabilityPage struct {

@@ -28,14 +28,14 @@ import (
 const ndjson = "application/x-ndjson"
 
 type recordResult struct {
-	Accepted   int `json:"accepted" doc:"Episodes that are new or grew, durable now."`
-	Duplicates int `json:"duplicates" doc:"Known already, with the same content or more of it."`
+	Accepted   int `json:"accepted" doc:"Episodes that were added or extended; they are durable."`
+	Duplicates int `json:"duplicates" doc:"Already recorded with the same or more content."`
 	Rejections
-	Seq uint64 `json:"seq" doc:"The last event written. A question with this min_seq takes it into account."`
+	Seq uint64 `json:"seq" doc:"The last event written. A question with this min_seq counts it."`
 }
 
 type feedbackAnswer struct {
-	Seq uint64 `json:"seq" doc:"The event written."`
+	Seq uint64 `json:"seq" doc:"The event that was written."`
 }
 
 func (s *Server) episodeRoutes(r *api.Table) {
@@ -52,7 +52,7 @@ func (s *Server) episodeRoutes(r *api.Table) {
 		Description: "Record a finished task: its intent, the tools used in order, and how they went. Call it once a task; repeating it with the same id changes nothing. " +
 			"Do not put argument values or results into it."}, s.recordTool))
 	api.Record(r, write, huma.Operation{
-		OperationID: "feedback", Method: http.MethodPost, Path: "/v1/feedback", Tags: []string{"History"}, Summary: "What became of a suggestion",
+		OperationID: "feedback", Method: http.MethodPost, Path: "/v1/feedback", Tags: []string{"History"}, Summary: "Report the outcome of a suggestion",
 		Description: "Names a suggestion by its id, or by context and id."}, s.feedback)
 }
 

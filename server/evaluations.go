@@ -15,7 +15,7 @@ import (
 )
 
 func (s *Server) evaluationRoutes(r *api.Table) {
-	api.Add(r, api.Rule{Scope: api.ScopeRead}, huma.Operation{OperationID: "get-evaluation", Method: http.MethodGet, Path: "/v1/evaluation", Tags: []string{"Model"}, Summary: "The last evaluation on the own history",
+	api.Add(r, api.Rule{Scope: api.ScopeRead}, huma.Operation{OperationID: "get-evaluation", Method: http.MethodGet, Path: "/v1/evaluation", Tags: []string{"Model"}, Summary: "The last evaluation on the workspace's history",
 		Description: "404 until `waymark evaluate` has left a report in the data directory of this server.", Errors: []int{http.StatusNotFound}}, s.getEvaluation)
 }
 

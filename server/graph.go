@@ -16,7 +16,7 @@ import (
 
 type graphQuery struct {
 	Format string `query:"format" enum:"json,dot,graphml,mermaid" default:"json"`
-	Around string `query:"around" maxLength:"1024" doc:"Only what lies within depth transitions of this id."`
+	Around string `query:"around" maxLength:"1024" doc:"Only nodes within depth transitions of this id."`
 	Depth  int    `query:"depth" minimum:"0" maximum:"16" default:"2"`
 }
 
@@ -26,19 +26,19 @@ type graphAnswer struct {
 }
 
 type diffQuery struct {
-	Context []string `query:"context" maxItems:"64" doc:"Compare the answers to this request instead of those to sample requests: what was done so far, in order."`
+	Context []string `query:"context" maxItems:"64" doc:"Compare the answers for this context instead of those for sample requests: ids of the steps so far, in order."`
 	Intent  string   `query:"intent" maxLength:"8192" doc:"The intent of this request."`
 
-	From string `query:"from" default:"previous" maxLength:"128" doc:"current, previous, or the version of a model in memory or of one of the two builds kept on disk."`
-	To   string `query:"to" default:"current" maxLength:"128" doc:"current, previous, or the version of a model in memory or of one of the two builds kept on disk."`
+	From string `query:"from" default:"previous" maxLength:"128" doc:"current, previous, or a version: of a model in memory or of one of the two builds kept on disk."`
+	To   string `query:"to" default:"current" maxLength:"128" doc:"current, previous, or a version: of a model in memory or of one of the two builds kept on disk."`
 }
 
 // stats are the statistics of the model, with the result of its last judged rebuild.
 type stats struct {
 	suggest.Stats
-	Behind  *live.Behind     `json:"behind,omitempty" doc:"What of the model is older than the log, since when and why; absent if nothing is."`
-	Rebuild *live.Judgement  `json:"rebuild,omitempty" doc:"What came of the last rebuild that was judged; absent if none was."`
-	Servers []gateway.Server `json:"servers,omitempty" doc:"The other servers that are defined, and how they do."`
+	Behind  *live.Behind     `json:"behind,omitempty" doc:"Parts of the model that are older than the log, with time and reason; absent if there are none."`
+	Rebuild *live.Judgement  `json:"rebuild,omitempty" doc:"Result of the last rebuild that was evaluated; absent if there is none."`
+	Servers []gateway.Server `json:"servers,omitempty" doc:"The defined MCP servers and their states."`
 }
 
 func (s *Server) graphRoutes(r *api.Table) {
@@ -50,10 +50,10 @@ func (s *Server) graphRoutes(r *api.Table) {
 	api.Raw(r, ru, huma.Operation{OperationID: "graph", Method: http.MethodGet, Path: "/v1/graph", Tags: []string{"Model"}, Summary: "The graph",
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: content}}}, s.graph)
 	api.Ask(r, long, huma.Operation{OperationID: "graph-diff", Method: http.MethodGet, Path: "/v1/graph/diff", Tags: []string{"Model"},
-		Summary:     "What changed between two models",
+		Summary:     "Differences between two models",
 		Description: "Among it the requests that they answer differently, and why: what follows the most used tools, and, for keys with the scope admin, the newest intents of the history."}, s.graphDiff)
 	api.Ask(r, ru, huma.Operation{OperationID: "stats", Method: http.MethodGet, Path: "/v1/stats", Tags: []string{"Model"},
-		Summary: "The model in numbers"}, s.stats)
+		Summary: "Statistics of the model"}, s.stats)
 }
 
 func (s *Server) graph(ctx context.Context, q *graphQuery) (*graphAnswer, error) {

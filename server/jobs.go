@@ -19,8 +19,8 @@ type rebuildInput struct{ Body *rebuildBody }
 
 type rebuildBody struct {
 	Verify bool `json:"verify,omitempty" doc:"Replay the whole log and compare with the running model, byte for byte, instead of replacing it."`
-	Force  bool `json:"force,omitempty" doc:"Publish the model without judging it, or although it was refused."`
-	DryRun bool `json:"dry_run,omitempty" mcp:"-" doc:"Only judge: the job ends as a rebuild would, done or refused, and nothing is written."`
+	Force  bool `json:"force,omitempty" doc:"Publish the model without evaluation, or although it was refused."`
+	DryRun bool `json:"dry_run,omitempty" mcp:"-" doc:"Only evaluate: the job ends as done or refused, like a rebuild, and writes nothing."`
 }
 
 // Arguments returns the body, into which the arguments of the tool rebuild are decoded.
@@ -35,7 +35,7 @@ type (
 		State live.JobState `query:"state" enum:"running,done,failed,canceled,refused" doc:"Only jobs in this state."`
 	}
 	jobPage struct {
-		Jobs       []live.Job `json:"jobs" doc:"The newest first."`
+		Jobs       []live.Job `json:"jobs" doc:"Newest first."`
 		NextCursor string     `json:"next_cursor,omitempty"`
 	}
 )

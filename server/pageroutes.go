@@ -21,9 +21,9 @@ import (
 // of tools.
 
 type mapQuery struct {
-	Nodes  int    `query:"nodes" minimum:"1" maximum:"20000" default:"2000" doc:"Most nodes, the most important first."`
-	Edges  int    `query:"edges" minimum:"0" maximum:"50000" default:"5000" doc:"Most transitions between these nodes, the strongest first."`
-	Around string `query:"around" maxLength:"1024" doc:"Only what lies within depth transitions of this id."`
+	Nodes  int    `query:"nodes" minimum:"1" maximum:"20000" default:"2000" doc:"Maximum number of nodes, most important first."`
+	Edges  int    `query:"edges" minimum:"0" maximum:"50000" default:"5000" doc:"Maximum number of transitions between these nodes, strongest first."`
+	Around string `query:"around" maxLength:"1024" doc:"Only nodes within depth transitions of this id."`
 	Depth  int    `query:"depth" minimum:"0" maximum:"4" default:"1"`
 }
 
@@ -31,7 +31,7 @@ type mapAnswer struct {
 	Model      suggest.ModelInfo    `json:"model"`
 	Nodes      []suggest.MapNode    `json:"nodes"`
 	Edges      []suggest.ExportEdge `json:"edges"`
-	Uses       []suggest.ExportUse  `json:"uses" doc:"Which of these tools belong to which of these capabilities."`
+	Uses       []suggest.ExportUse  `json:"uses" doc:"The tools of these that belong to each of these capabilities."`
 	TotalNodes int                  `json:"total_nodes" doc:"Of the whole graph."`
 	TotalEdges int                  `json:"total_edges" doc:"Of the whole graph."`
 }
@@ -39,7 +39,7 @@ type mapAnswer struct {
 type evidenceQuery struct {
 	From  string `query:"from" required:"true" minLength:"1" maxLength:"1024"`
 	To    string `query:"to" required:"true" minLength:"1" maxLength:"1024"`
-	Limit int    `query:"limit" minimum:"1" maximum:"200" default:"20" doc:"Most episodes, the last recorded first."`
+	Limit int    `query:"limit" minimum:"1" maximum:"200" default:"20" doc:"Maximum number of episodes, newest first."`
 }
 
 type evidenceEpisode struct {
@@ -52,9 +52,9 @@ type evidenceEpisode struct {
 type edgeEvidence struct {
 	From      string            `json:"from"`
 	To        string            `json:"to"`
-	Total     int               `json:"total" doc:"Episodes in which the second came right after the first, whether or not it worked. Calls that failed are no transitions of the graph."`
-	Successes int               `json:"successes" doc:"Of these, where the first such call of the second succeeded."`
-	Failures  int               `json:"failures" doc:"Of these, where it failed."`
+	Total     int               `json:"total" doc:"Episodes in which the second tool directly followed the first, successful or not. The graph does not count failed calls."`
+	Successes int               `json:"successes" doc:"Episodes among these in which the first such call of the second tool succeeded."`
+	Failures  int               `json:"failures" doc:"Calls among these that failed."`
 	Episodes  []evidenceEpisode `json:"episodes"`
 }
 
@@ -77,13 +77,13 @@ func (t *Tally) count(o episodic.Outcome) {
 
 type toolStats struct {
 	ID    string `json:"id"`
-	Known bool   `json:"known" doc:"Whether the catalog has it."`
+	Known bool   `json:"known" doc:"True if the catalog contains it."`
 	Tally
-	Timed int   `json:"timed" doc:"Calls whose duration is known."`
+	Timed int   `json:"timed" doc:"Calls with a known duration."`
 	P50   int64 `json:"p50_ms,omitempty"`
 	P95   int64 `json:"p95_ms,omitempty"`
 
-	Days []dayStats `json:"days,omitempty" doc:"Days with a call, the last first; of episodes whose time is known."`
+	Days []dayStats `json:"days,omitempty" doc:"Days with a call, newest first, from episodes with a known time."`
 
 	durations []int64
 	byDay     map[string]*Tally
@@ -95,17 +95,17 @@ type dayStats struct {
 }
 
 type toolStatsQuery struct {
-	Days int    `query:"days" minimum:"0" maximum:"366" default:"0" doc:"Most days of each tool."`
+	Days int    `query:"days" minimum:"0" maximum:"366" default:"0" doc:"Maximum number of days per tool."`
 	Tool string `query:"tool" maxLength:"1024" doc:"Only this one."`
 
-	After string `query:"after" maxLength:"1024" doc:"Only calls right after this tool, whether or not its own call worked."`
+	After string `query:"after" maxLength:"1024" doc:"Only calls directly after this tool, whether or not that call succeeded."`
 
-	Limit int    `query:"limit" minimum:"0" maximum:"100000" default:"0" doc:"Most tools; 0: all."`
-	Order string `query:"order" enum:"calls,failures,p95,unused" default:"calls" doc:"By which number tools are sorted, the largest first; unused: only tools of the catalog that were never called, by id."`
+	Limit int    `query:"limit" minimum:"0" maximum:"100000" default:"0" doc:"Maximum number of tools; 0 is all."`
+	Order string `query:"order" enum:"calls,failures,p95,unused" default:"calls" doc:"Sort key, largest first. unused returns only the catalog tools that were never called, sorted by id."`
 }
 
 type toolStatsAnswer struct {
-	Episodes int          `json:"episodes" doc:"That were read."`
+	Episodes int          `json:"episodes" doc:"Episodes that were read."`
 	Sessions int          `json:"sessions" doc:"Different sessions among them."`
 	Used     int          `json:"used" doc:"Tools that were called."`
 	Unused   int          `json:"unused" doc:"Tools of the catalog that were never called."`
@@ -114,7 +114,7 @@ type toolStatsAnswer struct {
 
 func (s *Server) peopleRoutes(r *api.Table) {
 	long := api.Rule{Scope: api.ScopeRead, Long: true}
-	api.Ask(r, long, huma.Operation{OperationID: "map", Method: http.MethodGet, Path: "/v1/map", Tags: []string{"Model"}, Summary: "The graph with a place for each node",
+	api.Ask(r, long, huma.Operation{OperationID: "map", Method: http.MethodGet, Path: "/v1/map", Tags: []string{"Model"}, Summary: "The graph with a position for each node",
 		Description: "Laid out from the model when it is first asked for; equal models have equal maps. A graph larger than the limits comes as its backbone: the ends of the strongest transitions, and the strongest transitions between them."}, s.mapped)
 	api.Ask(r, long, huma.Operation{OperationID: "evidence", Method: http.MethodGet, Path: "/v1/evidence", Tags: []string{"History"}, Summary: "Episodes behind a transition",
 		Description: "Reads the history from its begin. 404 if neither the catalog nor the history has an id.", Errors: []int{http.StatusNotFound}}, s.evidence)

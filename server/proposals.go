@@ -21,17 +21,17 @@ import (
 type (
 	mineInput struct {
 		Body *struct {
-			Support  int             `json:"support,omitempty" minimum:"2" maximum:"1000000" doc:"Fewest tasks that did it; 3 if absent."`
-			Sessions int             `json:"sessions,omitempty" minimum:"1" maximum:"1000000" doc:"Fewest sessions among them; 2 if absent."`
-			Least    int             `json:"min_tools,omitempty" minimum:"2" maximum:"8" doc:"Fewest calls; 2 if absent."`
-			Most     int             `json:"max_tools,omitempty" minimum:"2" maximum:"8" doc:"Most calls; 8 if absent."`
-			Limit    int             `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"Most proposals that wait; 100 if absent."`
-			Rubric   json.RawMessage `json:"rubric,omitempty" doc:"A rubric of one's own, over the dimensions support, success, cohesion, savings and novelty, 0 to 10 each: an object, or its text as YAML."`
+			Support  int             `json:"support,omitempty" minimum:"2" maximum:"1000000" doc:"Minimum number of tasks; default 3."`
+			Sessions int             `json:"sessions,omitempty" minimum:"1" maximum:"1000000" doc:"Minimum number of distinct sessions; default 2."`
+			Least    int             `json:"min_tools,omitempty" minimum:"2" maximum:"8" doc:"Minimum number of calls; default 2."`
+			Most     int             `json:"max_tools,omitempty" minimum:"2" maximum:"8" doc:"Maximum number of calls; default 8."`
+			Limit    int             `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"Maximum number of waiting proposals; default 100."`
+			Rubric   json.RawMessage `json:"rubric,omitempty" doc:"A custom rubric over the dimensions support, success, cohesion, savings and novelty, 0 to 10 each: an object, or YAML text."`
 		}
 	}
 	proposalsQuery struct {
-		State string `query:"state" enum:"proposed,approved,rejected,all" default:"proposed" doc:"Which are wanted."`
-		Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Most proposals of the list."`
+		State string `query:"state" enum:"proposed,approved,rejected,all" default:"proposed" doc:"The state to list."`
+		Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Maximum number of proposals in the list."`
 	}
 	proposalList struct {
 		Proposals []mine.Proposal `json:"proposals"`
@@ -40,15 +40,15 @@ type (
 	approveInput struct {
 		api.ByID
 		Body *struct {
-			ID   string `json:"id,omitempty" maxLength:"256" doc:"Id of the capability, if it is to have another one."`
+			ID   string `json:"id,omitempty" maxLength:"256" doc:"New id of the capability."`
 			Name string `json:"name,omitempty" maxLength:"256" doc:"Its name, likewise."`
 
-			Capability *catalog.Capability `json:"capability,omitempty" doc:"The capability as it was edited; it takes the place of the proposed one."`
+			Capability *catalog.Capability `json:"capability,omitempty" doc:"The edited capability, which replaces the proposed one."`
 		}
 	}
 	approvedProposal struct {
 		mine.Proposal
-		Seq uint64 `json:"seq" doc:"The event of the capability: min_seq of a question waits for it."`
+		Seq uint64 `json:"seq" doc:"The event of the capability, for min_seq of a later question."`
 	}
 	rejectInput struct {
 		api.ByID
@@ -60,16 +60,16 @@ type (
 
 func (s *Server) proposalRoutes(r *api.Table) {
 	read, write := api.Rule{Scope: api.ScopeRead}, api.Rule{Scope: api.ScopeWrite}
-	start := api.Op("Catalog", "mine", http.MethodPost, "/v1/proposals", "Look for capabilities in the history",
+	start := api.Op("Catalog", "mine", http.MethodPost, "/v1/proposals", "Mine the history for capabilities",
 		"Starts a job; one that runs already is answered instead of a second. What it proposes takes the place of what waited before; what was approved or rejected stays so, and does not come back.")
 	start.DefaultStatus = http.StatusAccepted
 	api.Ask(r, write, start, s.mine)
-	api.Ask(r, read, api.Op("Catalog", "list-proposals", http.MethodGet, "/v1/proposals", "List proposals", "Those that wait come by rank, the best first."), s.listProposals)
+	api.Ask(r, read, api.Op("Catalog", "list-proposals", http.MethodGet, "/v1/proposals", "List proposals", "Waiting proposals are sorted by rank, best first."), s.listProposals)
 	api.Ask(r, read, api.Op("Catalog", "get-proposal", http.MethodGet, "/v1/proposals/{id}", "One proposal", ""), s.getProposal)
 	decide := api.Rule{Scope: api.ScopeAdmin}
 	api.Ask(r, decide, api.Op("Catalog", "approve-proposal", http.MethodPost, "/v1/proposals/{id}/approve", "Publish a proposal",
 		"Its capability is put into the catalog."), s.approveProposal)
-	api.Ask(r, decide, api.Op("Catalog", "reject-proposal", http.MethodPost, "/v1/proposals/{id}/reject", "Turn a proposal down",
+	api.Ask(r, decide, api.Op("Catalog", "reject-proposal", http.MethodPost, "/v1/proposals/{id}/reject", "Reject a proposal",
 		"The same calls in the same order are not proposed again."), s.rejectProposal)
 }
 

@@ -19,13 +19,13 @@ func ruleRoutes(r *api.Table) {
 		func(_ context.Context, e *live.Engine, _ *struct{}) (ruleList, error) {
 			return ruleList{e.Rules()}, nil
 		})
-	api.Record(r, admin, api.Op("Catalog", "add-rule", http.MethodPost, "/v1/rules", "Add a rule that answers follow",
+	api.Record(r, admin, api.Op("Catalog", "add-rule", http.MethodPost, "/v1/rules", "Add a rule",
 		"A ban withholds a tool from every answer; a pin suggests it first; an alias has calls of another id count for it. Rules are kept in the log."), addRule)
 	api.Record(r, admin, api.Op("Catalog", "undo-rule", http.MethodDelete, "/v1/rules/{id}", "Undo a rule", "The former answers return."), undoRule)
 }
 
 type addRuleBody struct {
-	Body live.Rule `doc:"The rule; its id is given by the server."`
+	Body live.Rule `doc:"The rule; the server sets its id."`
 }
 
 func addRule(ctx context.Context, e *live.Engine, in *addRuleBody) (live.Rule, error) {

@@ -73,7 +73,7 @@ func (p *pageSessions) get(text string, now time.Time) (one signIn, ok bool) {
 }
 
 type signInAnswer struct {
-	Path      string    `json:"path" doc:"Of the page, to be opened in a browser."`
+	Path      string    `json:"path" doc:"Address of the page, to open in a browser."`
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
@@ -82,7 +82,7 @@ type exchangeBody struct {
 }
 
 type exchangeAnswer struct {
-	Token     string    `json:"token" doc:"A bearer token, which stands for the credential that made the link."`
+	Token     string    `json:"token" doc:"A bearer token for the credential that created the link."`
 	ExpiresAt time.Time `json:"expires_at"`
 	Workspace string    `json:"workspace"`
 }

@@ -44,18 +44,18 @@ type kindCounts struct {
 
 type importInput struct {
 	api.RawInput
-	Review bool `query:"review" doc:"Entries that the checks flag wait for approval, whoever imports them."`
+	Review bool `query:"review" doc:"Quarantine flagged entries until they are approved, whoever imports them."`
 }
 
 type importResult struct {
 	Taken      kindCounts `json:"taken"`
-	Duplicates kindCounts `json:"duplicates" doc:"Known already, with the same content or more of it."`
+	Duplicates kindCounts `json:"duplicates" doc:"Already recorded with the same or more content."`
 	Rejections
-	Flagged      []live.Flagged `json:"flagged,omitempty" doc:"What the checks found in entries that were stored; at most the first 1000."`
+	Flagged      []live.Flagged `json:"flagged,omitempty" doc:"Findings of the checks in stored entries; at most the first 1000."`
 	FlaggedTotal int            `json:"flagged_total,omitempty"`
 	Seq          uint64         `json:"seq"`
-	Model        string         `json:"model" doc:"The version of the model that counts it all."`
-	Held         string         `json:"held,omitempty" doc:"Why nothing is measured on it yet, where held-out tasks say that the model would lose."`
+	Model        string         `json:"model" doc:"Version of the model that counts all of the import."`
+	Held         string         `json:"held,omitempty" doc:"Reason why the import is not in a build yet: a rebuild was refused."`
 }
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }

@@ -20,19 +20,19 @@ import (
 
 type serversAnswer struct {
 	Servers   []gateway.Server `json:"servers"`
-	Grants    []string         `json:"grants" doc:"Patterns of tools that may be called though they may change or delete things."`
-	Connected bool             `json:"connected" doc:"Whether servers are started here."`
+	Grants    []string         `json:"grants" doc:"Patterns of tools that may be called although they may change or delete data."`
+	Connected bool             `json:"connected" doc:"True if this process starts servers."`
 
 	Agents map[string][]string `json:"agents,omitempty" doc:"Tool sets of agents: patterns of the tools that each may use, by its name."`
 }
 
 type addServersBody struct {
-	Servers []gateway.Definition `json:"servers" minItems:"1" maxItems:"64" doc:"One of the id of a server that is there takes its place."`
+	Servers []gateway.Definition `json:"servers" minItems:"1" maxItems:"64" doc:"A server with the id of an existing one replaces it."`
 }
 
 type addServersAnswer struct {
 	Added     []string `json:"added" doc:"Ids of the servers."`
-	Connected bool     `json:"connected" doc:"Whether servers are started here."`
+	Connected bool     `json:"connected" doc:"True if this process starts servers."`
 }
 
 type quarantineAnswer struct {
@@ -41,12 +41,12 @@ type quarantineAnswer struct {
 
 type approval struct {
 	ID          string `json:"id" doc:"A tool, or a server for all its tools."`
-	Fingerprint string `json:"fingerprint,omitempty" doc:"Of what was looked at; another one is refused."`
+	Fingerprint string `json:"fingerprint,omitempty" doc:"Fingerprint of the reviewed entry; any other is refused."`
 }
 
 type approveBody struct {
 	Tools []approval `json:"tools,omitempty" maxItems:"1000"`
-	All   bool       `json:"all,omitempty" doc:"Everything that waits."`
+	All   bool       `json:"all,omitempty" doc:"Release everything that waits."`
 }
 
 type approveAnswer struct {
@@ -55,7 +55,7 @@ type approveAnswer struct {
 
 type grantAnswer struct {
 	Pattern string `json:"pattern"`
-	Note    string `json:"note,omitempty" doc:"That no known tool matches, and what was perhaps meant; the tool may come later."`
+	Note    string `json:"note,omitempty" doc:"Set if no known tool matches, with similar ids; the tool may be added later."`
 }
 
 type grantBody struct {
@@ -64,17 +64,17 @@ type grantBody struct {
 
 func (s *Server) upstreamRoutes(r *api.Table) {
 	read, admin := api.Rule{Scope: api.ScopeRead, Global: true}, api.Rule{Scope: api.ScopeAdmin, Global: true} // of this process
-	api.Add(r, read, api.Op("Servers", "list-servers", http.MethodGet, "/v1/servers", "The connected servers and how they do", ""), s.listServers)
+	api.Add(r, read, api.Op("Servers", "list-servers", http.MethodGet, "/v1/servers", "The connected servers and their states", ""), s.listServers)
 	operator := admin // decides what runs on this machine
 	operator.Operator = true
-	api.Add(r, operator, api.Op("Servers", "add-servers", http.MethodPost, "/v1/servers", "Add servers, and agree to start them as they are defined",
+	api.Add(r, operator, api.Op("Servers", "add-servers", http.MethodPost, "/v1/servers", "Add servers, and approve their start",
 		"Only the operator of the server may: a command runs as the user of the server."), s.addServers)
-	api.Add(r, operator, api.Op("Servers", "forget-server", http.MethodDelete, "/v1/servers/{id}", "Stop a server, and drop what was agreed to about it and its tools",
+	api.Add(r, operator, api.Op("Servers", "forget-server", http.MethodDelete, "/v1/servers/{id}", "Stop a server, and delete the approvals of it and its tools",
 		"Only the operator of the server may."), s.forgetServer)
-	api.Add(r, api.Rule{Scope: api.ScopeAdmin, Global: true}, api.Op("Servers", "list-quarantine", http.MethodGet, "/v1/quarantine", "Tools that are withheld, and why", ""), s.listQuarantine)
-	api.Add(r, admin, api.Op("Servers", "approve-tools", http.MethodPost, "/v1/quarantine/approve", "Release tools that are withheld", ""), s.approveTools)
-	api.Add(r, admin, api.Op("Servers", "grant-tools", http.MethodPost, "/v1/grants", "Let tools be called that may change or delete things", ""), s.grantTools)
-	api.Add(r, admin, api.Op("Servers", "revoke-grant", http.MethodDelete, "/v1/grants/{id}", "Take a grant back", ""), s.revokeGrant)
+	api.Add(r, api.Rule{Scope: api.ScopeAdmin, Global: true}, api.Op("Servers", "list-quarantine", http.MethodGet, "/v1/quarantine", "Quarantined tools with reasons", ""), s.listQuarantine)
+	api.Add(r, admin, api.Op("Servers", "approve-tools", http.MethodPost, "/v1/quarantine/approve", "Release quarantined tools", ""), s.approveTools)
+	api.Add(r, admin, api.Op("Servers", "grant-tools", http.MethodPost, "/v1/grants", "Allow calls of tools that may change or delete data", ""), s.grantTools)
+	api.Add(r, admin, api.Op("Servers", "revoke-grant", http.MethodDelete, "/v1/grants/{id}", "Revoke a grant", ""), s.revokeGrant)
 }
 
 // gateway returns the gateway of the caller's workspace.

@@ -82,14 +82,14 @@ func ShortVersion(v string) string {
 // NextRequest asks for the next step after the context. Context is in order; its last element is the last
 // step done. Limit 0 means 5.
 type NextRequest struct {
-	Context []string `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order, the last one last."`
-	Intent  string   `json:"intent,omitempty" maxLength:"8192" doc:"What the task is about, in words."`
-	Limit   int      `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Most suggestions wanted; 5 if absent."`
-	Profile string   `json:"profile,omitempty" mcp:"-" enum:"learned,seed" doc:"Which weights rank; learned if absent. Where there is too little history to learn from, seed answers in its place."`
+	Context []string `json:"context,omitempty" maxItems:"512" doc:"Ids of the steps so far, oldest first."`
+	Intent  string   `json:"intent,omitempty" maxLength:"8192" doc:"Goal of the task, in words."`
+	Limit   int      `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Maximum number of suggestions; default 5."`
+	Profile string   `json:"profile,omitempty" mcp:"-" enum:"learned,seed" doc:"Ranking profile; default learned. If the history is too short to learn from, seed answers instead."`
 	Allow   []string `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be suggested; * stands for any characters."`
-	Explain *bool    `json:"explain,omitempty" doc:"Include terms and reasons; left out: over HTTP yes, in MCP no."`
+	Explain *bool    `json:"explain,omitempty" doc:"Include terms and reasons. Default: true over HTTP, false in MCP."`
 
-	MinConfidence float64 `json:"min_confidence,omitempty" minimum:"0" maximum:"1" doc:"Leave out suggestions with less confidence; abstain where none is left."`
+	MinConfidence float64 `json:"min_confidence,omitempty" minimum:"0" maximum:"1" doc:"Minimum confidence of a suggestion. The answer abstains if no suggestion reaches it."`
 
 	Vector   []float32   `json:"-"` // of the intent, from the embeddings endpoint; optional
 	Withheld *Exclusions `json:"-"`
@@ -169,12 +169,12 @@ type NextAnswer struct {
 // SearchRequest asks for tools and capabilities by words. Limit 0 means 10.
 type SearchRequest struct {
 	Query   string         `json:"query" maxLength:"8192" doc:"Words, a name or an id. An exact id or name ranks first."`
-	Context []string       `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order."`
-	Limit   int            `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Most results wanted; 10 if absent, in MCP 5."`
-	Kinds   []catalog.Kind `json:"kinds,omitempty" mcp:"-" enum:"tool,capability" doc:"Both if absent."`
-	Profile string         `json:"profile,omitempty" mcp:"-" enum:"learned,seed" doc:"Accepted for symmetry with the other questions; searches rank the same in every profile."`
+	Context []string       `json:"context,omitempty" maxItems:"512" doc:"Ids of the steps so far, oldest first."`
+	Limit   int            `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Maximum number of results; default 10, in MCP 5."`
+	Kinds   []catalog.Kind `json:"kinds,omitempty" mcp:"-" enum:"tool,capability" doc:"Default both."`
+	Profile string         `json:"profile,omitempty" mcp:"-" enum:"learned,seed" doc:"Has no effect: searches rank the same in every profile."`
 	Allow   []string       `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be found."`
-	Explain *bool          `json:"explain,omitempty" doc:"Include terms; left out: over HTTP yes, in MCP no."`
+	Explain *bool          `json:"explain,omitempty" doc:"Include terms. Default: true over HTTP, false in MCP."`
 
 	Vector   []float32   `json:"-"` // of the query, from the embeddings endpoint; optional
 	Withheld *Exclusions `json:"-"`
@@ -211,14 +211,14 @@ type SearchAnswer struct {
 // DAGRequest asks for a plan. The history determines the length of the plan, which is at most 25 steps;
 // MaxSteps can lower this bound.
 type DAGRequest struct {
-	Intent   string   `json:"intent,omitempty" maxLength:"8192" doc:"What the task is about, in words."`
-	Context  []string `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order."`
-	MaxSteps int      `json:"max_steps,omitempty" minimum:"1" maximum:"25" doc:"Most tasks wanted; the learned length if absent."`
+	Intent   string   `json:"intent,omitempty" maxLength:"8192" doc:"Goal of the task, in words."`
+	Context  []string `json:"context,omitempty" maxItems:"512" doc:"Ids of the steps so far, oldest first."`
+	MaxSteps int      `json:"max_steps,omitempty" minimum:"1" maximum:"25" doc:"Maximum number of tasks; default: the learned length."`
 	Profile  string   `json:"profile,omitempty" enum:"learned,seed"`
 	Allow    []string `json:"allow,omitempty" maxItems:"64" doc:"Patterns of ids that may be used."`
-	Explain  *bool    `json:"explain,omitempty" doc:"Include terms and reasons; left out: over HTTP yes, in MCP no."`
+	Explain  *bool    `json:"explain,omitempty" doc:"Include terms and reasons. Default: true over HTTP, false in MCP."`
 
-	CallableOnly bool `json:"callable_only,omitempty" doc:"Without tools of the host and tools that no catalog describes."`
+	CallableOnly bool `json:"callable_only,omitempty" doc:"Exclude tools of the host and tools that no catalog describes."`
 
 	Vector   []float32   `json:"-"` // of the intent, from the embeddings endpoint; optional
 	Withheld *Exclusions `json:"-"`
@@ -308,11 +308,11 @@ type DAGAnswer struct {
 // ExplainRequest asks why an id is, or is not, suggested in a situation.
 type ExplainRequest struct {
 	ID      string   `json:"id" doc:"The tool or capability in question."`
-	Context []string `json:"context,omitempty" maxItems:"512" doc:"Ids of what was done so far, in order."`
+	Context []string `json:"context,omitempty" maxItems:"512" doc:"Ids of the steps so far, oldest first."`
 	Intent  string   `json:"intent,omitempty" maxLength:"8192"`
-	Limit   int      `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Number of suggestions that Next would return; the id counts as suggested if its rank is at most this; default 5."`
+	Limit   int      `json:"limit,omitempty" minimum:"1" maximum:"100" doc:"Limit of the question: the id counts as suggested if its rank is at most this; default 5."`
 	Profile string   `json:"profile,omitempty" mcp:"-" enum:"learned,seed"`
-	Formula bool     `json:"formula,omitempty" doc:"Also say, formula by formula, how profile seed computes the score."`
+	Formula bool     `json:"formula,omitempty" doc:"Include the steps by which profile seed computes the score."`
 	Allow   []string `json:"allow,omitempty" maxItems:"64"`
 
 	Vector   []float32   `json:"-"` // of the intent, from the embeddings endpoint; optional

@@ -12,9 +12,9 @@ type AnswerChanged struct {
 	Intent string   `json:"intent,omitempty"`
 	Before []string `json:"before"`
 	Now    []string `json:"now"`
-	Why    []Moved  `json:"why" doc:"Ids that came, went or changed their rank."`
+	Why    []Moved  `json:"why" doc:"Ids that were added, removed or ranked differently."`
 
-	ProfileBefore string `json:"profile_before" doc:"That answered; where it is another one, scores and terms cannot be compared."`
+	ProfileBefore string `json:"profile_before" doc:"Profile that answered. Scores and terms of different profiles cannot be compared."`
 	ProfileNow    string `json:"profile_now"`
 }
 
@@ -27,7 +27,7 @@ type Moved struct {
 	WasScore float64       `json:"was_score"`
 	Score    float64       `json:"score"`
 	Terms    []TermChanged `json:"terms" doc:"Contributions that changed, the largest change first; empty where other formulas made the scores."`
-	Reason   string        `json:"reason,omitempty" doc:"Of the newer answer, else of the older one."`
+	Reason   string        `json:"reason,omitempty" doc:"From the newer answer, else from the older one."`
 }
 
 // TermChanged is one term of a score in two models.

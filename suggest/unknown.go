@@ -12,9 +12,9 @@ const MostNear = 3
 
 // UnknownID is an id of a request that no catalog and no episode has, with the known ids of the most similar spelling.
 type UnknownID struct {
-	ID         string   `json:"id" doc:"As it stands in the request."`
-	DidYouMean []string `json:"did_you_mean" doc:"Known ids spelled most like it, at most three, best first."`
-	Message    string   `json:"message" doc:"The same as a sentence."`
+	ID         string   `json:"id" doc:"As written in the request."`
+	DidYouMean []string `json:"did_you_mean" doc:"The known ids with the most similar spelling, at most three, best first."`
+	Message    string   `json:"message" doc:"The same in one sentence."`
 }
 
 // Unknown lists the distinct unknown ids of a context, in order. It never proposes withheld ids.

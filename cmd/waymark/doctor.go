@@ -33,9 +33,8 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:        "doctor",
 		SuggestFor: []string{"stats", "status", "check"},
 		Short:      "Check the data directory, the log and the model",
-		Long: `Checks the data directory and, through the server that has it or by opening it, log and model. Exits 1 if a check fails.
-Below stand the sources of the history with how many of their episodes are limited (see waymark rule), the last jobs,
-and the settings with their origin.`,
+		Long: `Checks the data directory, the log and the model, and exits 1 if a check fails. It then lists the sources of the history
+with the number of their limited episodes (see waymark rule), the last jobs, and the settings with their origin.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d := a.examine(cmd.Context())
 			d.OK = !slices.ContainsFunc(d.Checks, func(c check) bool { return !c.OK })

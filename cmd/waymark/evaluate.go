@@ -33,11 +33,11 @@ func (a *app) evaluateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "evaluate",
 		Short: "Measure how good the suggestions are",
-		Long: `Measures the next tool, the tools for an intent and whole plans on tasks that the history does not hold, beside profile
-seed and simple baselines, with 95 % intervals. Without --dataset the latest fifth of the workspace's own history is held out,
-and the report is kept for the page. Exits 1 if the best baseline is better by more than chance.
+		Long: `Measures the next tool, the tools for an intent, and whole plans on held-out tasks, compared with profile seed and simple
+baselines, with 95 % intervals. Without --dataset the newest fifth of the workspace's history is held out, and the report
+is stored for the page. Exits 1 if the best baseline is significantly better.
 
-With --expect it plans the requests of a file instead, and exits 1 if a plan lacks a tool or has one that is excluded. Each
+With --expect it plans the requests of a file instead, and exits 1 if a plan lacks a tool or has an excluded one. Each
 line is an object {"request": "mail the minutes", "tools": ["docs:read", ["mail:send", "chat:post"]], "not": ["pay:*"]}; a
 list in tools holds alternatives, and with neither tools nor not the plan must be empty.`,
 		Example: `  waymark evaluate
@@ -59,9 +59,9 @@ list in tools holds alternatives, and with neither tools nor not the plan must b
 	}
 	f := cmd.Flags()
 	f.StringVar(&e.dataset, "dataset", "", "`folder` of a data set (default: the workspace's own history)")
-	f.StringArrayVar(&e.distractors, "distractors", nil, "`folder` whose tools stand among those of the data set; may be repeated")
+	f.StringArrayVar(&e.distractors, "distractors", nil, "`folder` whose tools are added to those of the data set; may be repeated")
 	f.StringVar(&e.profile, "profile", suggest.ProfileLearned, "learned or seed")
-	f.StringVar(&requests, "expect", "", "`file` of requests with tools that must, or must not, be planned; - for stdin")
+	f.StringVar(&requests, "expect", "", "`file` of requests with the tools that a plan must or must not have; - for stdin")
 	cmd.MarkFlagsMutuallyExclusive("expect", "dataset")
 	a.progressFlag(cmd)
 	return cmd

@@ -47,8 +47,8 @@ func (a *app) exportCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&format, "format", "json", "json, dot, graphml, mermaid or waymark")
-	f.StringVar(&around, "around", "", "only what lies near this `id`")
-	f.IntVar(&depth, "depth", 2, "how many transitions near is, with --around")
+	f.StringVar(&around, "around", "", "only nodes near this `id`")
+	f.IntVar(&depth, "depth", 2, "number of transitions from the id of --around")
 	f.StringVarP(&output, "output", "o", "", "the `file` to write (default: standard output)")
 	return cmd
 }

@@ -31,18 +31,18 @@ func (a *app) gatewayAdd() *cobra.Command {
 	var as string
 	var reserved bool
 	return a.of(operation{
-		id: "add-servers", use: "add FILE", short: "Take servers from a host's configuration, and agree to start them",
-		long: `Reads the MCP servers of a host's configuration (- is standard input), shows for each the exact command or URL, and asks
-whether it may be started. What is agreed to is started by serve and mcp with --connect, as you, without a shell and with
-few variables, as long as the definition stays as it is. Write secrets as ${VARIABLE} to keep them out of gateway.json.`,
+		id: "add-servers", use: "add FILE", short: "Add servers from a host's configuration, and approve their start",
+		long: `Reads the MCP servers of a host's configuration (- is standard input), shows the exact command or URL of each, and asks
+for approval. serve and mcp with --connect start approved servers as your user, without a shell and with few variables,
+until their definition changes. Write secrets as ${VARIABLE} to keep them out of gateway.json.`,
 		example: `  waymark gateway add ~/.cursor/mcp.json
   waymark gateway add .mcp.json --only github,postgres --yes`,
 		more: func(cmd *cobra.Command) {
 			f := cmd.Flags()
 			f.StringSliceVar(&only, "only", nil, "only the servers of these `names`")
-			f.StringVar(&as, "as", "", "call the one server this `id`, which stands before each of its tools")
-			f.BoolVar(&reserved, "allow-reserved", false, "take URLs of link-local, shared and reserved networks too")
-			f.BoolVar(&a.yes, "yes", false, "agree to all that is shown without asking")
+			f.StringVar(&as, "as", "", "`id` of the one server, the prefix of its tool ids")
+			f.BoolVar(&reserved, "allow-reserved", false, "accept URLs of link-local, shared and reserved networks")
+			f.BoolVar(&a.yes, "yes", false, "agree to all servers without asking")
 		},
 		prepare: func(_ *cobra.Command, args []string, q *asked) error {
 			found, err := a.definitions(args[0], only, as, reserved)
@@ -211,8 +211,8 @@ func (a *app) defined() (dir string, defs []gateway.Definition, err error) {
 func (a *app) gatewayList() *cobra.Command {
 	return a.of(operation{
 		id: "list-servers", use: "list",
-		long: `Lists the servers with their state, the tools called since the start of the running service, with calls, failures and the
-50th and 95th percentile of the newest 256 durations in milliseconds, and the grants.`,
+		long: `Lists the servers with their state, the grants, and the tools called since the service started: calls, failures, and the
+50th and 95th percentile of the newest 256 durations in milliseconds.`,
 		show: func(a *app, _ *asked, body json.RawMessage) error {
 			_, defs, err := a.defined()
 			if err != nil || len(defs) == 0 {
@@ -232,7 +232,7 @@ func (a *app) gatewayList() *cobra.Command {
 func (a *app) gatewayRemove() *cobra.Command {
 	return a.of(operation{
 		id: "forget-server", use: "remove SERVER...", args: "id*", done: "removed", confirm: "Remove %s, with its tools?",
-		short: "Stop servers, and drop what was agreed to about them and their tools",
+		short: "Stop servers, and delete the approvals of them and their tools",
 		prepare: func(_ *cobra.Command, ids []string, _ *asked) error {
 			for _, id := range ids {
 				if _, err := a.definedServer(id); err != nil {
@@ -247,8 +247,8 @@ func (a *app) gatewayRemove() *cobra.Command {
 func (a *app) gatewayGrant() *cobra.Command {
 	return a.of(operation{
 		id: "grant-tools", use: "grant PATTERN...", args: "pattern*", done: "granted",
-		long: `Lets tools be called that do not say of themselves that they only read or add. A pattern is the id of a
-tool in which * stands for any characters.`,
+		long: `Allows calls of tools that are not annotated as only reading or adding. A pattern is a tool id in which * stands for any
+characters.`,
 		example: `  waymark gateway grant github:create_issue
   waymark gateway grant 'scratch:*'`,
 	})
@@ -261,16 +261,16 @@ func (a *app) gatewayRevoke() *cobra.Command {
 func (a *app) approveCommand() *cobra.Command {
 	var all, only bool
 	return a.of(operation{
-		id: "approve-tools", use: "approve [TOOL|SERVER...]", short: "Look at tools that are withheld, and release them",
-		long: `Tools whose contract changed since it was approved, that came after their server was agreed to, or whose texts are
-suspicious are neither suggested nor called until somebody looked at them. --list shows them; naming a tool, a server, or
---all releases what was looked at.`,
+		id: "approve-tools", use: "approve [TOOL|SERVER...]", short: "List quarantined tools, and release them",
+		long: `A tool is quarantined if its contract changed since its approval, if it was added after the approval of its server, or if
+its texts are suspicious. A quarantined tool is neither suggested nor called. --list shows these tools; naming a tool or a
+server, or --all, releases them.`,
 		example: `  waymark approve --list
   waymark approve github:create_issue`,
 		more: func(cmd *cobra.Command) {
 			f := cmd.Flags()
-			f.BoolVar(&only, "list", false, "show what is withheld; also without any argument")
-			f.BoolVar(&all, "all", false, "release everything that waits")
+			f.BoolVar(&only, "list", false, "list quarantined tools (the default without arguments)")
+			f.BoolVar(&all, "all", false, "release all quarantined tools")
 			f.BoolVar(&a.yes, "yes", false, "do not ask")
 			cmd.MarkFlagsMutuallyExclusive("list", "all")
 		},

@@ -78,10 +78,10 @@ func (a *app) importCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import PATH...",
 		Short: "Import catalogs and histories",
-		Long: `Imports catalogs and histories from files and folders (- is standard input, sample the bundled sample) and prints what was
-taken, known already, and dropped and why. Importing a file twice changes nothing. Argument values and results of calls
-are not stored. Exits 1 if any line was dropped, or if there was nothing to take. Tools whose texts the checks flag wait
-for waymark approve, unless --yes is given or they come from the sample, a data set or an own export.
+		Long: `Imports catalogs and histories from files and folders (- is standard input, sample is the bundled sample). It prints the
+number of imported, known and dropped entries, with reasons. Importing a file twice changes nothing. Argument values and
+results of calls are not stored. Exits 1 if a line was dropped, or if nothing was found. Tools with suspicious texts are
+quarantined (waymark approve), unless --yes is given or they come from the sample, a data set or an export of Waymark.
 
 Formats:
 ` + formats,
@@ -99,10 +99,10 @@ Formats:
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&opts.Format, "format", "auto", "the `format`, where it cannot be detected from the content")
-	f.StringVar(&opts.Split, "split", "train", "which part of a data set with splits: train, test or all")
+	f.StringVar(&opts.Format, "format", "auto", "the `format`, if it cannot be detected")
+	f.StringVar(&opts.Split, "split", "train", "part of a data set with splits: train, test or all")
 	f.StringVar(&opts.Server, "server", "", "the server `name` of a saved tools/list")
-	f.BoolVar(&a.life.DropIntents, "drop-intents", false, "do not store what users asked for")
+	f.BoolVar(&a.life.DropIntents, "drop-intents", false, "do not store the requests of users")
 	f.BoolVar(&a.yes, "yes", false, "release new tools at once")
 	a.progressFlag(cmd)
 	return cmd

@@ -21,7 +21,7 @@ func (a *app) triangulateCommand() *cobra.Command {
 	return a.of(operation{
 		id: "triangulate", use: "triangulate INPUT|-|QUESTION...",
 		flags: "after search_tool search_argument max_rounds=rounds none_of_these even_if_easy",
-		long: `Weighs the hypotheses of INPUT (a file, or - for standard input, as JSON) by the snippets of its rounds.
+		long: `Weighs the hypotheses of INPUT (a JSON file, or - for standard input) by the snippets of its rounds.
 
 With --auto a judge proposes five hypotheses for the QUESTION, each with a rationale and the fact that would decide it, and
 searches bring the evidence: in text files (--search-file, a file or a folder), or by a tool of a connected
@@ -30,8 +30,8 @@ server (--search-tool). Without a place to search it only prints the hypotheses.
   waymark triangulate --auto "Why did the bridge fall?" --search-file reports/ --judge-url http://127.0.0.1:11434/v1 --judge-model qwen3`,
 		more: func(cmd *cobra.Command) {
 			f := cmd.Flags()
-			f.BoolVar(&auto, "auto", false, "have a judge propose hypotheses for the question, and search for evidence if there is a place to search")
-			f.StringSliceVar(&files, "search-file", nil, "with --auto: `files` or folders of text to look in")
+			f.BoolVar(&auto, "auto", false, "let a judge propose hypotheses for the question, and search for evidence if a search is given")
+			f.StringSliceVar(&files, "search-file", nil, "with --auto: `files` or folders of text to search")
 			a.judgeFlags(cmd)
 			cmd.MarkFlagsMutuallyExclusive("search-file", "search-tool")
 		},

@@ -17,9 +17,9 @@ func (a *app) gatewayLogin() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "login SERVER",
 		Short: "Log in to a server that asks for OAuth",
-		Long: `Prints a link to the authorization server that the server names, waits five minutes until access is granted there, and
-keeps the tokens in logins.json of the data directory, readable by you alone. Waymark registers itself unless --client-id
-says how it is known there.`,
+		Long: `Prints a link to the authorization server of the server, waits up to five minutes until access is granted there, and
+stores the tokens in logins.json of the data directory, readable only by you. Waymark registers itself unless --client-id
+is given.`,
 		Example: `  waymark gateway login linear
   waymark gateway login crm --client-id waymark --client-secret-variable CRM_CLIENT_SECRET`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,7 +44,7 @@ says how it is known there.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&client, "client-id", "", "`id` by which the authorization server knows Waymark")
+	f.StringVar(&client, "client-id", "", "`id` of Waymark at the authorization server")
 	f.StringVar(&secret, "client-secret-variable", "", "environment `variable` that holds the secret of the client")
 	return cmd
 }
@@ -52,8 +52,8 @@ says how it is known there.`,
 func (a *app) gatewayLogout() *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout SERVER",
-		Short: "Drop the tokens of a server",
-		Long:  `Drops the tokens that gateway login keeps. At the authorization server they stay valid.`,
+		Short: "Delete the tokens of a server",
+		Long:  `Deletes the tokens that gateway login stored. They stay valid at the authorization server.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			d, err := a.definedServer(args[0])
 			if err != nil {

@@ -160,12 +160,12 @@ func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "waymark",
 		Short: "Tells an agent which tool comes next",
-		Long: `Waymark learns the paths that agents take through their tools and capabilities and tells
-which tool comes next, which DAG of tools an intent needs, and why.
+		Long: `Waymark learns from the tool calls of agents. It suggests the next tool or a DAG of tools for a request, and explains
+each suggestion.
 
-Exit codes: 0 done, also where nothing was found; 1 the answer is no: input was rejected, a check failed, a replay
+Exit codes: 0 success, also if nothing was found; 1 negative result: input was rejected, a check failed, a replay
 differs, a rebuild was refused, a baseline is better, a run failed; 2 wrong usage; 3 could not run. With --json an
-error is one line of JSON on stderr: {"error","exit_code"} and, of a refused request, "status" and "errors".`,
+error is one line of JSON on stderr: {"error","exit_code"} and, for a refused request, "status" and "errors".`,
 		Version:       version().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -186,7 +186,7 @@ error is one line of JSON on stderr: {"error","exit_code"} and, of a refused req
 	f.BoolVar(&a.json, "json", false, "print JSON: the body of the HTTP answer")
 	f.StringVar(&a.config, "config", "", "settings `file` (default "+cmp.Or(defaultConfigFile(), "waymark/config.yaml in the directory of settings")+", if present)")
 	f.StringVar(&a.thesaurus, "thesaurus", "", "`file` of additional synonyms for search and spelling correction; used by the process that owns the data directory")
-	f.TextVar(&a.logLevel, "log-level", slog.LevelWarn, "what is logged to stderr: `debug`, info, warn or error")
+	f.TextVar(&a.logLevel, "log-level", slog.LevelWarn, "log `level` on stderr: debug, info, warn or error")
 	for _, g := range []struct {
 		title    string
 		commands []*cobra.Command

@@ -25,7 +25,7 @@ type progress struct {
 const clearLine = "\r\x1b[K"
 
 func (a *app) progressFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&a.style, "progress", "auto", "how progress is shown on stderr: auto (a bar on a terminal), plain or none")
+	cmd.Flags().StringVar(&a.style, "progress", "auto", "progress on stderr: auto (a bar on a terminal), plain or none")
 }
 
 // progress chooses the style; only terminals get control characters.

@@ -21,12 +21,12 @@ func (a *app) rebuildCommand() *cobra.Command {
 	var all bool
 	return a.of(operation{
 		id: "rebuild", use: "rebuild", flags: "verify force dry_run",
-		short: "Replay the log into a fresh model",
-		long: `Replays the whole log into a fresh model and waits until that is done. Others get answers, and record, meanwhile. Where
-the fresh model would lose more than noise on held-out tasks, it is not published, and the command exits 1. --dry-run
-only compares; --verify compares the fresh model with the active one, byte for byte. An interrupt cancels the rebuild.`,
+		short: "Rebuild the model from the log",
+		long: `Replays the whole log into a new model and waits for the end. Questions and recordings continue meanwhile. If the new
+model is significantly worse on held-out tasks, it is not published, and the command exits 1. --dry-run only compares;
+--verify compares the new model with the active one, byte for byte. An interrupt cancels the rebuild.`,
 		more: func(cmd *cobra.Command) {
-			cmd.Flags().BoolVar(&all, "all", false, "every workspace, one line each; exits with the worst code")
+			cmd.Flags().BoolVar(&all, "all", false, "rebuild every workspace, one line each; exits with the worst code")
 			cmd.MarkFlagsMutuallyExclusive("verify", "force", "dry-run")
 			a.progressFlag(cmd)
 			a.engineFlags(cmd)

@@ -23,18 +23,18 @@ func (a *app) runCommand() *cobra.Command {
 	var set []string
 	return a.of(operation{
 		id: "start-run", use: "run DAG.json|-|CAPABILITY", short: "Run a DAG or a stored capability",
-		long: `Runs a DAG from a file or from standard input (what waymark dag --json prints, or one of your own), or a stored capability
-by its id. Everything is checked first. Tools of other servers need a waymark serve --connect on the data directory.
-Calls that nothing says are harmless wait for waymark runs approve. Exits 1 unless all is done.`,
+		long: `Runs a DAG from a file or from standard input (the output of waymark dag --json, or your own), or a stored capability by
+its id. The DAG is checked first. Tools of other servers need a running waymark serve --connect on the data directory.
+Calls that are not known to be harmless wait for waymark runs approve. Exits 1 unless all tasks succeed.`,
 		example: `  waymark dag "list the open issues" --json | waymark run - --set t1.repo=waymark
   waymark run weekly-report --params '{"repo":"waymark"}' --dry-run`,
 		more: func(cmd *cobra.Command) {
 			f := cmd.Flags()
 			f.StringVar(&params, "params", "", "parameters as a JSON `object`")
-			f.StringArrayVar(&set, "set", nil, "a value of an argument, as `TASK.ARGUMENT=VALUE`: JSON, or else a text; again for further ones")
-			f.String("intent", "", "what it is about, as `text`, where the DAG does not say")
-			f.Bool("dry-run", false, "check it and show the plan; call nothing")
-			f.BoolVar(&a.yes, "yes", false, "approve every call beforehand")
+			f.StringArrayVar(&set, "set", nil, "an argument, as `TASK.ARGUMENT=VALUE`: JSON, else text; may be repeated")
+			f.String("intent", "", "purpose of the run, as `text`, if the DAG has no intent")
+			f.Bool("dry-run", false, "check the DAG and print the plan; call nothing")
+			f.BoolVar(&a.yes, "yes", false, "approve every call in advance")
 			f.StringSlice("approve", nil, "`tasks`, or patterns of tools, that need not be asked about")
 			a.progressFlag(cmd)
 			a.judgeFlags(cmd)
@@ -228,7 +228,7 @@ func (a *app) runsCommand() *cobra.Command {
 	return group("runs", "List, show, approve and cancel runs",
 		a.of(operation{id: "list-runs", use: "list", flags: "state"}),
 		a.of(operation{id: "get-run", use: "show RUN", args: "id", show: show}),
-		a.of(operation{id: "approve-run", use: "approve RUN [TASK...]", short: "Let tasks that wait go on, all of them if none is named, and stay with the run",
+		a.of(operation{id: "approve-run", use: "approve RUN [TASK...]", short: "Approve waiting tasks, all by default, and follow the run",
 			flags: "deny",
 			prepare: func(_ *cobra.Command, args []string, q *asked) error {
 				q.fields["id"], q.fields["nodes"] = args[0], args[1:]

@@ -16,9 +16,8 @@ var scoreKinds = []string{"hypothesis", "council", "contribution", "session"}
 func (a *app) scoreCommand() *cobra.Command {
 	return a.of(operation{
 		id: "score", use: "score hypothesis|council|contribution|session|FILE.yaml INPUT|-", flags: "after",
-		long: `Scores what INPUT holds (a file, or - for standard input, as JSON) by a rubric: one that comes with the
-program, or one in a file of your own (YAML or JSON). Totals, verdicts and ranks follow from the scores
-of the dimensions; totals that come with them are compared and never used.`,
+		long: `Scores INPUT (a JSON file, or - for standard input) by a rubric: a built-in one, or a custom one in a YAML or JSON file.
+Totals, verdicts and ranks are computed from the scores of the dimensions. Reported totals are only compared.`,
 		example: `  waymark score hypothesis hypotheses.json
   waymark score review.yaml items.json --json`,
 		more: a.judgeFlags,

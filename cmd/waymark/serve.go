@@ -47,12 +47,12 @@ loopback address every request needs an API key, so one must exist before (wayma
 	f := cmd.Flags()
 	f.StringVar(&addr, "addr", "127.0.0.1:7070", "`host:port` to listen on; port 0 picks a free one")
 	f.BoolVar(&sampled, "sample", false, "import the bundled sample into an empty workspace first")
-	f.StringSliceVar(&a.serving.Hosts, "allow-host", nil, "Host `names` to answer to beside loopback names and the address itself")
-	f.StringSliceVar(&a.serving.Origins, "allow-origin", nil, "browser `origins` that may call, as in https://app.example.org")
+	f.StringSliceVar(&a.serving.Hosts, "allow-host", nil, "accepted Host `names`, in addition to loopback names and the address itself")
+	f.StringSliceVar(&a.serving.Origins, "allow-origin", nil, "browser `origins` that may send requests, as in https://app.example.org")
 	f.StringSliceVar(&a.serving.Proxies, "proxy", nil, "`addresses` of reverse proxies: their connections and requests are not limited by address")
-	f.StringVar(&cert, "tls-cert", "", "`file` of the certificate chain in PEM: the address speaks TLS, and every request needs a key")
+	f.StringVar(&cert, "tls-cert", "", "`file` of the certificate chain in PEM: enables TLS, and every request needs a key")
 	f.StringVar(&key, "tls-key", "", "`file` of its key in PEM; both are read again when they change")
-	f.StringVar(&a.store, "store", "", "`URL` of a database of PostgreSQL that several servers share (postgres://…), in place of the one in the data directory")
+	f.StringVar(&a.store, "store", "", "`URL` of a PostgreSQL database shared by several servers (postgres://…), instead of the store in the data directory")
 	f.DurationVar(&a.serving.KeepFor, "keep-for", 0, "forget episodes whose last step is older than this `duration`, as in 2160h; 0: no limit")
 	a.engineFlags(cmd)
 	a.upstreamFlags(cmd)
@@ -64,20 +64,20 @@ func (a *app) engineFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&a.embeddings.BaseURL, "embeddings-url", "", "OpenAI-compatible `endpoint` of embeddings for search, as in http://127.0.0.1:11434/v1; its key comes from WAYMARK_EMBEDDINGS_KEY")
 	f.StringVar(&a.embeddings.Model, "embeddings-model", "", "embedding `model` of that endpoint")
-	f.BoolVar(&a.life.DropIntents, "drop-intents", false, "never store what users asked for")
-	f.BoolVar(&a.life.DropDigests, "drop-digests", false, "never store keyed hashes of the values in calls, by which arguments are wired")
-	f.BoolVar(&a.life.KeepSecrets, "keep-secrets", false, "store intents and errors with the keys, tokens and passwords found in them")
-	f.DurationVar(&a.life.Idle, "unload-after", 30*time.Minute, "how long a workspace other than default may be `idle` before it leaves memory until its next use; 0: it stays")
-	f.BoolVar(&a.life.Mine, "mine", false, "look for capabilities in the history after each rebuild, and propose them")
+	f.BoolVar(&a.life.DropIntents, "drop-intents", false, "never store the requests of users")
+	f.BoolVar(&a.life.DropDigests, "drop-digests", false, "never store the keyed hashes of argument values from which argument wiring is learned")
+	f.BoolVar(&a.life.KeepSecrets, "keep-secrets", false, "do not redact keys, tokens and passwords in intents and errors")
+	f.DurationVar(&a.life.Idle, "unload-after", 30*time.Minute, "`time` after which an idle workspace other than default is unloaded until its next use; 0: never")
+	f.BoolVar(&a.life.Mine, "mine", false, "mine the history for capabilities after each rebuild, and propose them")
 	a.judgeFlags(cmd)
 }
 
 // judgeFlags adds the flags of the commands in whose process scorers may run.
 func (a *app) judgeFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&a.judge.BaseURL, "judge-url", "", "OpenAI-compatible `endpoint` of models that judge for scorers; its key comes from WAYMARK_JUDGE_KEY")
+	f.StringVar(&a.judge.BaseURL, "judge-url", "", "OpenAI-compatible `endpoint` of the judge models of scorers; its key comes from WAYMARK_JUDGE_KEY")
 	f.DurationVar(&a.judge.Timeout, "judge-timeout", 30*time.Second, "`time` limit of one answer of that endpoint")
-	f.StringSliceVar(&a.judges, "judge-model", nil, "`models` of that endpoint, the first one by default")
+	f.StringSliceVar(&a.judges, "judge-model", nil, "`models` of that endpoint; the first is the default")
 	f.BoolVar(&a.serving.RecordScores, "record-scores", true, "record runs of scorers as episodes, so that they are suggested like tools")
 }
 
@@ -195,7 +195,7 @@ may share a data directory. A workspace that does not exist yet is created.`,
 	}
 	a.engineFlags(cmd)
 	a.upstreamFlags(cmd)
-	cmd.Flags().StringVar(&agent, "agent", "", "show and call only the tools of the set that gateway.json of the data directory has for this `name`")
+	cmd.Flags().StringVar(&agent, "agent", "", "show and call only the tools in the set of this agent `name` in gateway.json")
 	return cmd
 }
 

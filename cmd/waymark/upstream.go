@@ -19,14 +19,14 @@ import (
 // upstreamFlags adds the flags for the servers that a process starts and for how hosts see their tools.
 func (a *app) upstreamFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&a.connect, "connect", false, "start the servers of the workspace that somebody agreed to (waymark gateway add), and offer their tools")
-	f.StringVar(&a.serving.Upstream.Mode, "tool-mode", mcpserver.ModeAuto, "how hosts see the tools of those servers: direct, hybrid, deferred, or auto by their number")
-	f.BoolVar(&a.serving.Upstream.SuggestAfter, "suggest-after", false, "say with the result of each call what usually comes next")
-	f.BoolVar(&a.upstream.StrictResults, "strict-results", false, "refuse results of tools that do not fit their output schema")
-	f.IntVar(&a.serving.Upstream.ResultLimit, "result-limit", 64<<10, "most `bytes` of a tool's result that a host gets at once; read_result reads the rest; 0: all")
-	f.DurationVar(&a.upstream.IdleStop, "idle-stop", 10*time.Minute, "how long a server may be `idle` before it is stopped until its next call; 0: all servers are started at once and stay")
-	f.IntVar(&a.serving.Upstream.Preload, "preload", 8, "how many of the tools with most calls in the history stand beside those of --expose")
-	f.StringSliceVar(&a.serving.Upstream.Chosen, "expose", nil, "`patterns` of tools that stand in tools/list in hybrid mode, as in github:*")
+	f.BoolVar(&a.connect, "connect", false, "start the approved MCP servers of the workspace (waymark gateway add), and offer their tools")
+	f.StringVar(&a.serving.Upstream.Mode, "tool-mode", mcpserver.ModeAuto, "how hosts see the tools of those servers: direct, hybrid, deferred, or auto (by number of tools)")
+	f.BoolVar(&a.serving.Upstream.SuggestAfter, "suggest-after", false, "add the usual next tools to each result")
+	f.BoolVar(&a.upstream.StrictResults, "strict-results", false, "refuse tool results that violate their output schema")
+	f.IntVar(&a.serving.Upstream.ResultLimit, "result-limit", 64<<10, "maximum `bytes` of a tool result in one answer; read_result returns the rest; 0: no limit")
+	f.DurationVar(&a.upstream.IdleStop, "idle-stop", 10*time.Minute, "`time` after which an idle server is stopped until its next call; 0: all servers start at once and stay")
+	f.IntVar(&a.serving.Upstream.Preload, "preload", 8, "number of most-called tools listed beside those of --expose")
+	f.StringSliceVar(&a.serving.Upstream.Chosen, "expose", nil, "`patterns` of tools listed in tools/list in hybrid mode, as in github:*")
 }
 
 func (a *app) checkUpstream() error {

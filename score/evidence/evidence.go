@@ -43,22 +43,22 @@ import (
 // hypotheses, and documents or a search tool to find evidence.
 type Request struct {
 	Question    string       `json:"question" is:"required,words" max:"4000" doc:"Question that the hypotheses answer."`
-	Hypotheses  []Hypothesis `json:"hypotheses,omitempty" max:"10" unique:"ID" doc:"The answers. Without them a judge proposes five."`
-	NoneOfThese bool         `mcp:"-" json:"none_of_these,omitempty" doc:"Add the hypothesis that none of the others is right."`
+	Hypotheses  []Hypothesis `json:"hypotheses,omitempty" max:"10" unique:"ID" doc:"The hypotheses. If absent, a judge proposes five."`
+	NoneOfThese bool         `mcp:"-" json:"none_of_these,omitempty" doc:"Add the hypothesis that none of the others is true."`
 	Agreement   *float64     `mcp:"-" json:"agreement,omitempty" max:"1" doc:"Agreement of answers, 0 to 1; default 0."`
 	Rounds      []Round      `json:"rounds,omitempty" max:"50" doc:"The rounds of retrieval so far."`
-	Options     *Options     `mcp:"-" json:"options,omitempty" doc:"Thresholds; absent ones have their defaults."`
+	Options     *Options     `mcp:"-" json:"options,omitempty" doc:"Thresholds; absent ones use the defaults."`
 
 	// The rest is for a question without hypotheses.
 	Documents []Document `mcp:"-" json:"documents,omitempty" maxItems:"10000" doc:"Texts to search for evidence."`
 	// SearchTool replaces Documents.
 	SearchTool     string             `mcp:"-" json:"search_tool,omitempty" doc:"Id of a search tool of a connected server."`
 	SearchArgument string             `mcp:"-" json:"search_argument,omitempty" doc:"Its argument for the query; default query."`
-	EvenIfEasy     bool               `mcp:"-" json:"even_if_easy,omitempty" doc:"Ask for hypotheses of an easy question, too."`
+	EvenIfEasy     bool               `mcp:"-" json:"even_if_easy,omitempty" doc:"Propose hypotheses even for an easy question."`
 	Judge          score.JudgeOptions `mcp:"-" json:"judge,omitzero" doc:"The judge that proposes hypotheses."`
 	MaxRounds      int                `mcp:"-" json:"max_rounds,omitempty" minimum:"0" maximum:"20" doc:"Default 6."`
 	// PerQuery applies to each search.
-	PerQuery int `mcp:"-" json:"per_query,omitempty" minimum:"0" maximum:"50" doc:"Results used of each; default 5."`
+	PerQuery int `mcp:"-" json:"per_query,omitempty" minimum:"0" maximum:"50" doc:"Number of results used per query; default 5."`
 }
 
 // A Hypothesis is one answer to the question.
@@ -66,7 +66,7 @@ type Hypothesis struct {
 	ID   string `json:"id" is:"required,name" max:"200"`
 	Text string `json:"text" is:"required,words" max:"4000"`
 	// Its words are matched together with those of the text.
-	Rationale string `mcp:"-" json:"rationale,omitempty" max:"4000" doc:"Why it may be true; matched together with text."`
+	Rationale string `mcp:"-" json:"rationale,omitempty" max:"4000" doc:"Reason why it may be true; matched together with the text."`
 	// KeyFact is used in queries, not in matching.
 	KeyFact string   `mcp:"-" json:"key_fact,omitempty" max:"4000" doc:"Fact that confirms or refutes it; for queries."`
 	Prior   *float64 `mcp:"-" json:"prior,omitempty" max:"1" doc:"Prior weight, 0 to 1; default 1/k. Normalised to sum 1."`
@@ -76,9 +76,9 @@ type Hypothesis struct {
 type Round struct {
 	Snippets []Snippet `json:"snippets" max:"200"`
 	// Default: the number of new snippets.
-	NewDocuments *int `mcp:"-" json:"new_documents,omitempty" max:"1000000000" doc:"Default the number of new snippets."`
+	NewDocuments *int `mcp:"-" json:"new_documents,omitempty" max:"1000000000" doc:"Default: the number of new snippets."`
 	// Default: the mean over all snippets.
-	QualityGain *float64 `mcp:"-" json:"quality_gain,omitempty" doc:"Default the mean of overlap times novelty."`
+	QualityGain *float64 `mcp:"-" json:"quality_gain,omitempty" doc:"Default: the mean of overlap times novelty."`
 }
 
 // A Snippet is a passage of a document. A snippet with the id and text of an earlier one is the same, and adds nothing.
@@ -100,7 +100,7 @@ type Answer struct {
 	Message string `json:"message"`
 	ID      string `json:"id" doc:"Id for adding more evidence; empty for an easy question."`
 	Result
-	Inquiry *Inquiry `json:"inquiry,omitempty" doc:"How hypotheses and evidence were found."`
+	Inquiry *Inquiry `json:"inquiry,omitempty" doc:"Method by which hypotheses and evidence were found."`
 }
 
 // A Result is the outcome of all rounds.

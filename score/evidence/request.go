@@ -39,12 +39,12 @@ type Options struct {
 
 	MinQualityGain float64 `json:"min_quality_gain" required:"false" doc:"Default 0.03; quiet rounds gain less."`
 
-	StopShare float64 `json:"stop_share" max:"1" required:"false" doc:"Share of entropy to stop below; default 0.497."`
-	StopLead  float64 `json:"stop_lead" max:"1" required:"false" doc:"Least weight of the leader to stop; default 0.55."`
+	StopShare float64 `json:"stop_share" max:"1" required:"false" doc:"Stop below this share of the maximum entropy; default 0.497."`
+	StopLead  float64 `json:"stop_lead" max:"1" required:"false" doc:"Minimum weight of the leading hypothesis to stop; default 0.55."`
 
-	MaxForced int `json:"max_forced" max:"50" required:"false" doc:"Most rounds forced while undecided; default 2."`
+	MaxForced int `json:"max_forced" max:"50" required:"false" doc:"Maximum number of forced rounds while undecided; default 2."`
 
-	AbstainLead float64 `json:"abstain_lead" max:"1" required:"false" doc:"Least weight of the leader; default 0.35."`
+	AbstainLead float64 `json:"abstain_lead" max:"1" required:"false" doc:"Minimum weight of the leading hypothesis; default 0.35."`
 }
 
 // defaults are the options of a request without options.

@@ -17,7 +17,7 @@ const (
 
 func addApps(srv *mcp.Server) {
 	for _, app := range []struct{ screen, title, description string }{
-		{"next", "What comes next", "Candidates with the terms of their scores."},
+		{"next", "Next tools", "Candidates with the terms of their scores."},
 		{"plan", "Plan", "The tasks of a plan as a graph."},
 	} {
 		srv.AddResource(&mcp.Resource{URI: uriApps + app.screen, Name: app.screen, Title: app.title, Description: app.description, MIMEType: mimeApp},

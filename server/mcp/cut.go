@@ -142,23 +142,23 @@ func within(text string, from, n int) string {
 }
 
 type readResultArguments struct {
-	Result string `json:"result" doc:"The handle, as the result that was cut gives it."`
-	Offset int    `json:"offset,omitempty" doc:"Byte to begin at; default 0."`
-	Length int    `json:"length,omitempty" doc:"Most bytes wanted; default and most are the limit of results."`
-	Find   string `json:"find,omitempty" doc:"Text to look for from the offset on, upper and lower case alike; gives the places and what is around them."`
+	Result string `json:"result" doc:"The handle given in the shortened result."`
+	Offset int    `json:"offset,omitempty" doc:"First byte to return; default 0."`
+	Length int    `json:"length,omitempty" doc:"Maximum number of bytes; default and upper limit: the result limit."`
+	Find   string `json:"find,omitempty" doc:"Text to search for from the offset on, ignoring case. Returns its positions with the surrounding text."`
 }
 
 // ReadResultAnswer is the answer of read_result.
 type ReadResultAnswer struct {
-	Text  string        `json:"text,omitempty" doc:"The part that was asked for."`
-	Next  int           `json:"next_offset,omitempty" doc:"Offset to read on at; absent at the end."`
+	Text  string        `json:"text,omitempty" doc:"The requested part."`
+	Next  int           `json:"next_offset,omitempty" doc:"Offset of the next part; absent at the end."`
 	Bytes int           `json:"bytes" doc:"Length of the whole result."`
-	Found []foundResult `json:"found,omitempty" doc:"Places of the text looked for."`
+	Found []foundResult `json:"found,omitempty" doc:"Positions at which the text was found."`
 }
 
 type foundResult struct {
 	Offset int    `json:"offset"`
-	Text   string `json:"text" doc:"The place with what is around it."`
+	Text   string `json:"text" doc:"The position with the surrounding text."`
 }
 
 func (m *mcpTools) readResult(ctx context.Context, q *struct{ Body readResultArguments }) (answer ReadResultAnswer, text string, err error) {

@@ -73,7 +73,7 @@ const upstreamInstructions = " Tools of other servers that are not in the list o
 	"or with call_changing_tool if they are not annotated as reading only."
 
 type callArguments struct {
-	Tool      string     `json:"tool" doc:"Id of the tool, as find_tool and suggest_next give it."`
+	Tool      string     `json:"tool" doc:"Id of the tool, as returned by find_tool or suggest_next."`
 	Arguments api.Object `json:"arguments,omitempty" doc:"Its arguments, by its input schema."`
 }
 

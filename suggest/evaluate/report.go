@@ -8,8 +8,8 @@ import (
 
 // Kept is the last report on the history of a workspace, stored in the file KeptFile.
 type Kept struct {
-	At     time.Time `json:"at" doc:"When the report was made."`
-	Report Report    `json:"report" doc:"As waymark evaluate --json prints it."`
+	At     time.Time `json:"at" doc:"Time of the report."`
+	Report Report    `json:"report" doc:"The output of waymark evaluate --json."`
 }
 
 // KeptFile returns the path of the last report of a workspace in a data directory.

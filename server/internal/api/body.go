@@ -65,8 +65,8 @@ var ErrSlowBody = Problem(http.StatusRequestTimeout, "the body came too slowly")
 // PageQuery requests one page of a list. The cursor is opaque to callers. It contains the last id of the previous page,
 // so that pages neither repeat nor skip the remaining entries when others are added or removed.
 type PageQuery struct {
-	Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
-	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Most entries of the page."`
+	Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the previous page."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Maximum number of entries on the page."`
 }
 
 // ErrCursor refuses a cursor that no page returned.

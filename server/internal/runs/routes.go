@@ -28,22 +28,22 @@ type (
 
 	runListQuery struct {
 		api.PageQuery
-		State string `query:"state" enum:"running,paused,done,failed,canceled" doc:"Only runs that stand so."`
+		State string `query:"state" enum:"running,paused,done,failed,canceled" doc:"Only runs in this state."`
 	}
 	runPage struct {
-		Runs       []RunHead `json:"runs" doc:"The newest first."`
+		Runs       []RunHead `json:"runs" doc:"Newest first."`
 		NextCursor string    `json:"next_cursor,omitempty"`
 	}
 	runDecision struct {
 		api.ByID
 		Body *struct {
-			Nodes []string `json:"nodes,omitempty" maxItems:"1000" doc:"Of the nodes that wait; all of them if absent."`
-			Deny  bool     `json:"deny,omitempty" doc:"They fail instead of being called."`
+			Nodes []string `json:"nodes,omitempty" maxItems:"1000" doc:"Ids of waiting tasks; default: all of them."`
+			Deny  bool     `json:"deny,omitempty" doc:"The tasks fail instead of being called."`
 		}
 	}
 	// runBody requests a run of a DAG or of a stored capability.
 	runBody struct {
-		ID         string `json:"id,omitempty" doc:"Id of the run, of the caller's choice: a request that is repeated with it starts nothing and is answered with the first run; 409 if it asks for something else. One is made if absent. In MCP, without dag and capability: the run to wait for."`
+		ID         string `json:"id,omitempty" doc:"Id of the run, chosen by the caller; generated if absent. A repeated request with the same id starts nothing and returns the first run; a different request with the same id is a conflict (409). In MCP, without dag and capability: the run to wait for."`
 		Capability string `json:"capability,omitempty" doc:"Id of a stored capability to run instead of a DAG; it takes params."`
 		Request
 	}
@@ -68,12 +68,12 @@ func (r *Runs) Routes(t *api.Table) {
 		Description: "Carry out a plan: give what suggest_dag answered as it is, or tasks of your own, and get the result of every task. Everything is checked first, and all that is wrong is said at once. " +
 			"Where arguments have no values, the answer names them in form, a JSON Schema: call again with values. " +
 			"A task that may change something waits until a person approves it. Ask again with the id of the run to see how it went on."}, r.runAndWait))
-	api.Add(t, api.Rule{Scope: api.ScopeRead}, api.Op("Runs", "list-runs", http.MethodGet, "/v1/runs", "List runs", "Those that go on and the last 500 that ended."), r.listRuns)
-	api.Add(t, api.Rule{Scope: api.ScopeRead}, api.Op("Runs", "get-run", http.MethodGet, "/v1/runs/{id}", "A run", "Node by node, with results."), r.getRun)
-	cancel := api.Op("Runs", "cancel-run", http.MethodPost, "/v1/runs/{id}/cancel", "Cancel a run", "Calls under way are given up; the rest is not begun.")
+	api.Add(t, api.Rule{Scope: api.ScopeRead}, api.Op("Runs", "list-runs", http.MethodGet, "/v1/runs", "List runs", "Active runs and the last 500 that ended."), r.listRuns)
+	api.Add(t, api.Rule{Scope: api.ScopeRead}, api.Op("Runs", "get-run", http.MethodGet, "/v1/runs/{id}", "A run", "With the state and result of each node."), r.getRun)
+	cancel := api.Op("Runs", "cancel-run", http.MethodPost, "/v1/runs/{id}/cancel", "Cancel a run", "Cancels running calls; the remaining tasks do not start.")
 	cancel.DefaultStatus, cancel.Errors = http.StatusAccepted, []int{http.StatusConflict}
 	api.Add(t, api.Rule{Scope: api.ScopeWrite}, cancel, r.cancelRun)
-	approve := api.Op("Runs", "approve-run", http.MethodPost, "/v1/runs/{id}/approve", "Decide about nodes that wait",
+	approve := api.Op("Runs", "approve-run", http.MethodPost, "/v1/runs/{id}/approve", "Approve or deny waiting nodes",
 		"A node waits because its tool is not annotated as harmless, or because it was running when a process ended.")
 	approve.DefaultStatus, approve.Errors = http.StatusAccepted, []int{http.StatusConflict}
 	api.Add(t, api.Rule{Scope: api.ScopeAdmin}, approve, r.approveRun)

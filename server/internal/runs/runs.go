@@ -68,14 +68,14 @@ func New(cfg Config) *Runs {
 // Request requests a run. It accepts the fields of a DAG answer, so that an answer can be sent unchanged, and refuses
 // all others. Of the fields of an answer, only dag has an effect.
 type Request struct {
-	DAG     *DAG                       `json:"dag,omitempty" doc:"The tasks, as suggest_dag answers them."`
-	Intent  string                     `json:"intent,omitempty" doc:"The purpose of the run; the intent of the dag when left out."`
+	DAG     *DAG                       `json:"dag,omitempty" doc:"The tasks, as returned by suggest_dag."`
+	Intent  string                     `json:"intent,omitempty" doc:"Purpose of the run; default: the intent of the dag."`
 	Params  map[string]json.RawMessage `json:"params,omitempty" doc:"Values of the references params.NAME."`
-	Values  map[string]json.RawMessage `json:"values,omitempty" doc:"Values of arguments by id of the task, as in {t1: {path: ...}}; they replace those of the dag. A run that is refused because some are missing says which, with their schemas."`
+	Values  map[string]json.RawMessage `json:"values,omitempty" doc:"Values of arguments by task id, as in {t1: {path: ...}}; they replace those of the dag. If a run is refused because values are missing, the error lists them with their schemas."`
 	DryRun  bool                       `json:"dry_run,omitempty" doc:"Check the dag and return the plan without running it."`
-	Approve []string                   `mcp:"-" json:"approve,omitempty" doc:"Reserved for a person: refused here."`
+	Approve []string                   `mcp:"-" json:"approve,omitempty" doc:"Reserved for people: refused here."`
 
-	SuggestionID  string                `json:"suggestion_id,omitempty" doc:"Suggestion_id of the answer that contained this dag."`
+	SuggestionID  string                `json:"suggestion_id,omitempty" doc:"The suggestion_id of the answer that contained this dag."`
 	Message       string                `mcp:"-" json:"message,omitempty" doc:"Part of a suggest_dag answer, ignored; so are all fields that follow."`
 	Confidence    float64               `mcp:"-" json:"confidence,omitempty"`
 	Complete      float64               `mcp:"-" json:"complete,omitempty"`
@@ -96,7 +96,7 @@ type DAG struct {
 	Intent string                     `json:"intent,omitempty"`
 	Params map[string]json.RawMessage `json:"params,omitempty"`
 	Tasks  []Task                     `json:"tasks"`
-	Output json.RawMessage            `json:"output,omitempty" doc:"The result of the run, written like an argument of a task; the results of the last tasks when left out."`
+	Output json.RawMessage            `json:"output,omitempty" doc:"The result of the run, written like an argument of a task; default: the results of the last tasks."`
 }
 
 // Task is a task of a capability or of a suggested DAG.

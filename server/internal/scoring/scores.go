@@ -25,17 +25,17 @@ type ScoreLog struct {
 	Scorer  string        `json:"scorer"`
 	Source  string        `json:"source"`
 	Entries []score.Entry `json:"entries"`
-	Omitted int           `json:"omitted,omitempty" doc:"Entries beyond the first 1000."`
+	Omitted int           `json:"omitted,omitempty" doc:"Number of entries beyond the first 1000."`
 }
 
 type (
 	scoreLogQuery struct {
-		Scorer string `query:"scorer" doc:"Only runs of this one, as in scorer:hypothesis."`
+		Scorer string `query:"scorer" doc:"Only runs of this capability or scorer, as in scorer:hypothesis."`
 		Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
-		Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before."`
+		Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the previous page."`
 	}
 	scoreLogPage struct {
-		Scores     []ScoreLog `json:"scores" doc:"The oldest first."`
+		Scores     []ScoreLog `json:"scores" doc:"Oldest first."`
 		NextCursor string     `json:"next_cursor,omitempty"`
 	}
 )

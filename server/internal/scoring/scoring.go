@@ -169,7 +169,7 @@ type (
 
 	// Followed are the tools used before a scorer.
 	Followed struct {
-		After []string `query:"after,explode" maxItems:"64" doc:"Ids of the tools used so far, in order, whose output is scored: what the scorer follows is learned from it. Repeated for each id."`
+		After []string `query:"after,explode" maxItems:"64" doc:"Ids of the tools used so far, in order, whose output is scored. The history learns from them that the scorer follows these tools. Repeat the parameter for each id."`
 	}
 
 	// input and output stand for the types of all scorers.
@@ -182,7 +182,7 @@ func (q *question) Arguments() any {
 	return &struct {
 		Rubric  *string     `json:"rubric" nullable:"false" doc:"Name of a scorer: hypothesis, council, contribution, session, or custom for a rubric of your own"`
 		Context *[]string   `json:"context,omitempty" maxItems:"64" doc:"Ids of the tools used so far whose output is scored, in order."`
-		Input   *api.Object `json:"input" doc:"What the rubric scores, as in the HTTP API: for hypothesis {hypotheses: [{id, scores}]}, for council {responses, reviews}, for contribution {role, text}, for custom {definition, items: [{id, scores}]}"`
+		Input   *api.Object `json:"input" doc:"The input of the scorer, as in the HTTP API: for hypothesis {hypotheses: [{id, scores}]}, for council {responses, reviews}, for contribution {role, text}, for custom {definition, items: [{id, scores}]}"`
 	}{&q.Scorer, &q.After, (*api.Object)(&q.Body)}
 }
 

@@ -54,7 +54,7 @@ func (c *Service) triangulationRoutes(r *api.Table) {
 	api.Add(r, ru, huma.Operation{OperationID: "add-evidence", Method: http.MethodPost, Path: "/v1/triangulations/{id}/evidence", Tags: []string{"Scorers"},
 		Summary: "Add a round of evidence"}, c.addEvidence)
 	api.Add(r, api.Rule{Scope: api.ScopeRead}, huma.Operation{OperationID: "get-triangulation", Method: http.MethodGet, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
-		Summary: "Where a triangulation stands"}, c.getTriangulation)
+		Summary: "State of a triangulation"}, c.getTriangulation)
 	api.Add(r, api.Rule{Scope: api.ScopeWrite}, huma.Operation{OperationID: "delete-triangulation", Method: http.MethodDelete, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
 		Summary: "Delete a triangulation", DefaultStatus: http.StatusNoContent}, c.deleteTriangulation)
 }
