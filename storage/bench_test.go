@@ -18,12 +18,11 @@ func BenchmarkAppend(b *testing.B) {
 	for _, engine := range []string{"badger", "postgres"} {
 		for _, shape := range []struct{ writers, batch int }{{64, 1}, {1, 1000}} {
 			b.Run(fmt.Sprintf("%s/writers=%d/batch=%d", engine, shape.writers, shape.batch), func(b *testing.B) {
-				var s *Store
-				if engine == "badger" {
-					s = openTest(b, b.TempDir(), Options{})
-				} else {
-					s = openPostgresTest(b, startPostgres(b).Address)
+				place := b.TempDir()
+				if engine == "postgres" {
+					place = emptySchema(b)
 				}
+				s := openTest(b, place, Options{})
 				var key, left atomic.Int64
 				left.Store(int64(b.N))
 				b.ResetTimer()

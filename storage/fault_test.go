@@ -40,20 +40,28 @@ func TestMain(m *testing.M) {
 	if dirs := os.Getenv(openDirs); dirs != "" {
 		openEach(filepath.SplitList(dirs))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if shared != nil {
+		shared.crash()
+	}
+	os.Exit(code)
 }
 
-func openAt(place string) (*Store, error) {
-	if strings.HasPrefix(place, "postgres:") {
-		return Open(place, Options{Logger: quiet})
-	}
-	return Open(place, Options{Logger: quiet})
+// child is this binary as the process that TestMain makes of it for a setting, and the lines that it prints.
+func child(t *testing.T, settings ...string) (cmd *exec.Cmd, lines *bufio.Scanner) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd = exec.Command(self)
+	cmd.Env = append(os.Environ(), settings...)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	return cmd, bufio.NewScanner(out)
 }
 
 // writeUntilKilled appends from four writers and prints a line for every event that was acknowledged: workspace, seq,
 // key. A fifth writes snapshots. A line is one write, so it is printed whole or not at all.
 func writeUntilKilled(place, seed string) {
-	s, err := openAt(place)
+	s, err := Open(place, Options{Logger: quiet})
 	if err != nil {
 		fmt.Println("error", err)
 		os.Exit(1)
@@ -92,6 +100,13 @@ func writeUntilKilled(place, seed string) {
 	os.Exit(1)
 }
 
+// acknowledged reads a line of the writer.
+func acknowledged(t *testing.T, line string) (workspace string, seq uint64, key string) {
+	_, err := fmt.Sscanf(line, "ack %s %d %s", &workspace, &seq, &key)
+	require.NoError(t, err, line)
+	return workspace, seq, key
+}
+
 func killPayload(key string) []byte {
 	return fmt.Append(make([]byte, 0, 600), key, string(make([]byte, 500)))
 }
@@ -104,14 +119,12 @@ func killSnapshot(seq uint64) []byte {
 // acknowledged is there, with its payload, at its seq, and no key twice; the log is dense and the chain holds. The last
 // snapshot that it acknowledged, or a later one, is there whole. WAYMARK_KILL_ROUNDS is the number of kills.
 func TestKill(t *testing.T) {
-	t.Run("badger", func(t *testing.T) { testKill(t, 12, func() string { return t.TempDir() }) })
-	t.Run("postgres", func(t *testing.T) {
-		server, n := startPostgres(t), 0
-		testKill(t, 5, func() string { n++; return newDatabase(t, server, n) })
-	})
+	for i, engine := range engines {
+		t.Run(engine.name, func(t *testing.T) { testKill(t, []int{12, 5}[i], engine.place) })
+	}
 }
 
-func testKill(t *testing.T, rounds int, newPlace func() string) {
+func testKill(t *testing.T, rounds int, newPlace func(testing.TB) string) {
 	if text := os.Getenv("WAYMARK_KILL_ROUNDS"); text != "" {
 		var err error
 		rounds, err = strconv.Atoi(text)
@@ -121,31 +134,19 @@ func testKill(t *testing.T, rounds int, newPlace func() string) {
 	}
 	const seed = 20
 	r := rand.New(rand.NewPCG(seed, 0))
-	self, err := os.Executable()
-	require.NoError(t, err)
-	place := newPlace()
+	place := newPlace(t)
 	acked := map[string]string{} // "workspace seq" → key
 	newest := uint64(0)          // snapshot acknowledged
-	earlier := 0                 // events acknowledged in earlier stores
 	for round := range rounds {
 		if round%100 == 99 { // a new one, since every start reads the whole log
-			earlier += len(acked)
-			place, acked, newest = newPlace(), map[string]string{}, 0
+			place, acked, newest = newPlace(t), map[string]string{}, 0
 		}
-		cmd := exec.Command(self)
-		cmd.Env = append(os.Environ(), killDir+"="+place, killSeed+"="+strconv.Itoa(round))
-		out, err := cmd.StdoutPipe()
-		require.NoError(t, err)
+		cmd, lines := child(t, killDir+"="+place, killSeed+"="+strconv.Itoa(round))
 		require.NoError(t, cmd.Start())
 		delay := time.Duration(r.IntN(200)) * time.Millisecond
-		lines := bufio.NewScanner(out)
 		count := 0
 		for lines.Scan() {
-			var workspace, key string
-			var seq uint64
-			if _, err := fmt.Sscanf(lines.Text(), "ack %s %d %s", &workspace, &seq, &key); err != nil {
-				t.Fatalf("seed %d, round %d: the writer says %q", seed, round, lines.Text())
-			}
+			workspace, seq, key := acknowledged(t, lines.Text())
 			if workspace == "snapshot" {
 				newest = seq
 			} else {
@@ -158,7 +159,7 @@ func testKill(t *testing.T, rounds int, newPlace func() string) {
 		require.Error(t, cmd.Wait(), "it was killed")
 		require.Positive(t, count)
 
-		s, err := openAt(place)
+		s, err := Open(place, Options{Logger: quiet})
 		require.NoError(t, err, "seed %d, round %d", seed, round)
 		found, keys := 0, map[string]bool{}
 		for _, workspace := range []string{"a", "b"} {
@@ -185,12 +186,7 @@ func testKill(t *testing.T, rounds int, newPlace func() string) {
 		require.NoError(t, s.Writable())
 		require.NoError(t, s.Close())
 	}
-	t.Logf("seed %d: %d kills, %d acknowledged events, 0 lost; with 95 %% confidence fewer than %.2g of the kills lose one (Clopper-Pearson)",
-		seed, rounds, earlier+len(acked), upperBound(rounds, 0.05))
 }
-
-// upperBound is the one-sided Clopper-Pearson bound of the share of failures where none of n trials failed.
-func upperBound(n int, alpha float64) float64 { return 1 - math.Pow(alpha, 1/float64(n)) }
 
 // openDirs makes this binary a process that opens directories, one after another, and says what it finds.
 const openDirs = "WAYMARK_OPEN_DIRS"
@@ -236,17 +232,12 @@ func opened(dir string) string {
 // openInChildren opens all directories in processes of their own. One that dies answers "died" for the directory it
 // had; another process goes on behind it.
 func openInChildren(t *testing.T, dirs []string) (answers []string) {
-	self, err := os.Executable()
-	require.NoError(t, err)
 	for len(answers) < len(dirs) {
-		cmd := exec.Command(self)
-		cmd.Env = append(os.Environ(), openDirs+"="+strings.Join(dirs[len(answers):], string(filepath.ListSeparator)))
+		cmd, lines := child(t, openDirs+"="+strings.Join(dirs[len(answers):], string(filepath.ListSeparator)))
 		var died strings.Builder
 		cmd.Stderr = &died
-		out, err := cmd.StdoutPipe()
-		require.NoError(t, err)
 		require.NoError(t, cmd.Start())
-		for lines := bufio.NewScanner(out); lines.Scan(); {
+		for lines.Scan() {
 			answers = append(answers, lines.Text())
 		}
 		if err := cmd.Wait(); err != nil {
@@ -321,6 +312,7 @@ func filesOf(t *testing.T, dir string) (all []string) {
 // damaged. Nothing is lost without a word, and no process dies. WAYMARK_DAMAGES sets how often each file is damaged at
 // random.
 func TestDamageAnywhere(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("too long for -short")
 	}
@@ -380,6 +372,7 @@ func TestDamageAnywhere(t *testing.T) {
 
 // A kill while badger makes a log leaves an empty file, or one without content.
 func TestNewLogsAreEmpty(t *testing.T) {
+	t.Parallel()
 	for _, file := range []string{"db/00009.mem", "db/000009.vlog"} {
 		dir := t.TempDir()
 		s := openTest(t, dir, Options{})
@@ -396,6 +389,7 @@ func TestNewLogsAreEmpty(t *testing.T) {
 }
 
 func TestHighwater(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := openTest(t, dir, Options{})
 	mustAppend(t, s, "w", Record{})
@@ -415,17 +409,12 @@ func TestHighwater(t *testing.T) {
 }
 
 func TestInUse(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := openTest(t, dir, Options{})
 	_, err := Open(dir, Options{Logger: quiet})
 	require.ErrorIs(t, err, ErrInUse)
-	self, err := os.Executable()
-	require.NoError(t, err)
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), openDirs+"="+dir)
-	out, err := cmd.Output()
-	require.NoError(t, err)
-	require.Contains(t, string(out), ErrInUse.Error())
+	require.Contains(t, openInChildren(t, []string{dir})[0], ErrInUse.Error())
 	require.NoError(t, s.engine.(*badgerEngine).unlock()) // badger has a lock of its own
 	_, err = Open(dir, Options{Logger: quiet})
 	require.ErrorIs(t, err, ErrInUse)
@@ -453,6 +442,7 @@ func TestReopen(t *testing.T) {
 
 // Low space refuses writes, not reads, and is over as soon as there is space again.
 func TestSpaceGuard(t *testing.T) {
+	t.Parallel()
 	var free atomic.Uint64
 	free.Store(math.MaxInt64)
 	dir := t.TempDir()
@@ -479,18 +469,15 @@ func TestSpaceGuard(t *testing.T) {
 
 // A context that ends during a commit does not turn what is stored into an error.
 func TestContextEndsDuringACommit(t *testing.T) {
-	var hook atomic.Pointer[context.CancelFunc]
+	ctx, cancel := context.WithCancel(t.Context())
 	s := openTest(t, t.TempDir(), Options{commit: func(f func() error) error {
-		if cancel := hook.Load(); cancel != nil {
-			(*cancel)()
-			time.Sleep(5 * time.Millisecond)
-		}
+		cancel()
 		return f()
 	}})
-	ctx, cancel := context.WithCancel(t.Context())
-	hook.Store(&cancel)
+	require.NoError(t, ctx.Err())
 	done, err := s.Append(ctx, "w", Batch{Records: []Record{{}}})
 	require.NoError(t, err)
+	require.ErrorIs(t, ctx.Err(), context.Canceled)
 	require.Equal(t, []Receipt{{1, Stored, done.Head.Chain}}, done.Receipts)
 }
 
@@ -520,6 +507,7 @@ func TestFailedCommit(t *testing.T) {
 
 // A mark that cannot be written ends writing, except for want of room.
 func TestMarkFails(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := openTest(t, dir, Options{})
 	require.NoError(t, os.Mkdir(filepath.Join(dir, markName+".tmp"), 0o700))
@@ -539,6 +527,7 @@ func TestErrorLine(t *testing.T) {
 
 // More than badger keeps in its first level goes into a store in memory.
 func TestMemoryHasNoEnd(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("too much memory for -short")
 	}

@@ -2,129 +2,136 @@ package storage
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 )
 
 // pgServer is a PostgreSQL server in a temporary directory.
 type pgServer struct {
-	Address string
-
-	t        testing.TB
-	dir      string
-	program  string
-	settings []string
-	cmd      *exec.Cmd
-	log      bytes.Buffer
+	dir     string
+	cmd     *exec.Cmd
+	schemas int
 }
 
-// startPostgres runs a server until the test ends. The test is skipped where PostgreSQL is not installed.
-func startPostgres(t testing.TB, settings ...string) *pgServer {
-	p := newPostgres(t, settings)
-	p.run(p.beside("initdb"), "-D", p.data(), "-U", "waymark", "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
-	return p.started()
+// shared is the server of all tests; those that stop a server start a copy of it. TestMain ends it.
+var shared *pgServer
+
+// sharedPostgres starts the server at its first call. The test is skipped where PostgreSQL is not installed.
+func sharedPostgres(t testing.TB) *pgServer {
+	if shared == nil {
+		p := newPostgres(t)
+		p.run(t, "initdb", "-D", p.data(), "-U", "waymark", "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
+		p.start(t)
+		shared = p
+	}
+	return shared
 }
 
-func newPostgres(t testing.TB, settings []string) *pgServer {
-	program, err := exec.LookPath("postgres")
-	if err != nil {
+// emptySchema returns the address of a new schema on the shared server, where a store finds no table.
+func emptySchema(t testing.TB) string {
+	p := sharedPostgres(t)
+	p.schemas++
+	schema := fmt.Sprint("s", p.schemas)
+	p.query(t, "create schema "+schema)
+	return p.address() + "&search_path=" + schema
+}
+
+func newPostgres(t testing.TB) *pgServer {
+	if _, err := exec.LookPath("postgres"); err != nil {
 		t.Skipf("no PostgreSQL on this machine: %v", err)
 	}
-	program, err = filepath.EvalSymlinks(program)
-	require.NoError(t, err)
 	dir, err := os.MkdirTemp("", "pg") // short: it holds a socket; not below a directory that only root may enter
 	require.NoError(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return &pgServer{
-		Address: "postgres:///postgres?user=waymark&host=" + dir,
-		t:       t, dir: dir, program: program, settings: settings,
-	}
+	return &pgServer{dir: dir}
 }
 
-func (p *pgServer) started() *pgServer {
-	p.start()
-	p.t.Cleanup(func() {
-		p.stop()
-		if p.t.Failed() {
-			p.t.Logf("%s", p.log.Bytes()[max(0, p.log.Len()-4000):])
-		}
-	})
-	return p
+// copy runs a server with a copy of the data until the test ends.
+func (p *pgServer) copy(t testing.TB, options ...string) *pgServer {
+	c := newPostgres(t)
+	from := "host=" + p.dir + " user=waymark application_name=standby"
+	c.run(t, "pg_basebackup", append(options, "-D", c.data(), "-X", "stream", "-c", "fast", "-N", "-d", from)...)
+	c.start(t)
+	t.Cleanup(c.crash)
+	return c
 }
 
 // standby starts a copy of the server that follows it. From then on the server acknowledges nothing that the copy
 // lacks. The address is of whichever of both takes writes.
-func (p *pgServer) standby() (standby *pgServer, address string) {
-	standby = newPostgres(p.t, p.settings)
-	standby.run(p.beside("pg_basebackup"), "-D", standby.data(), "-R", "-X", "stream", "-c", "fast",
-		"-d", "host="+p.dir+" user=waymark application_name=standby")
-	standby.started()
-	p.waitsFor("standby")
+func (p *pgServer) standby(t testing.TB) (standby *pgServer, address string) {
+	standby = p.copy(t, "-R")
+	p.set(t, "synchronous_standby_names", "standby")
+	require.Eventually(t, func() bool {
+		return p.query(t, "select state||sync_state from pg_stat_replication") == "streamingsync"
+	}, time.Minute, 10*time.Millisecond)
 	return standby, "postgres:///postgres?user=waymark&host=" + p.dir + "," + standby.dir + "&target_session_attrs=read-write"
 }
 
-// waitsFor names the standbys that a commit waits for, once one follows, and waits until it has what was committed
-// before.
-func (p *pgServer) waitsFor(standbys string) {
-	follows := func(state string) {
-		require.Eventually(p.t, func() bool {
-			return standbys == "" ||
-				strings.Contains(p.query("select 'state='||state||sync_state from pg_stat_replication"), "state=streaming"+state)
-		}, time.Minute, 10*time.Millisecond)
-	}
-	follows("")
-	p.query("alter system set synchronous_standby_names = '" + standbys + "'")
-	p.query("select pg_reload_conf()")
-	follows("sync")
-}
-
 // promote makes a standby take writes, without a standby of its own.
-func (p *pgServer) promote() {
-	require.Eventually(p.t, func() bool { // what it recovers may cancel a statement
-		_, _ = p.psql("select pg_promote()").CombinedOutput()
-		answer, _ := p.psql("select 'recovers='||pg_is_in_recovery()").CombinedOutput()
-		return bytes.Contains(answer, []byte("recovers=false"))
+func (p *pgServer) promote(t testing.TB) {
+	require.Eventually(t, func() bool { // what it recovers may cancel a statement
+		_, _ = p.try("select pg_promote()")
+		recovers, err := p.try("select pg_is_in_recovery()")
+		return err == nil && recovers == "f"
 	}, time.Minute, 10*time.Millisecond)
-	p.waitsFor("")
+	p.set(t, "synchronous_standby_names", "")
 }
 
-// query runs a statement as the superuser.
-func (p *pgServer) query(statement string) string {
-	answer, err := p.psql(statement).CombinedOutput()
-	require.NoError(p.t, err, "%s", answer)
-	return string(answer)
+func (p *pgServer) set(t testing.TB, setting, value string) {
+	p.query(t, fmt.Sprintf("alter system set %s = '%s'", setting, value))
+	p.query(t, "select pg_reload_conf()")
 }
 
-func (p *pgServer) psql(statement string) *exec.Cmd {
-	return p.command(p.beside("psql"), "-At", "-h", p.dir, "-U", "waymark", "-d", "postgres", "-c", statement)
+func (p *pgServer) query(t testing.TB, statement string) string {
+	answer, err := p.try(statement)
+	require.NoError(t, err)
+	return answer
 }
 
-func (p *pgServer) run(name string, args ...string) {
-	out, err := p.command(name, args...).CombinedOutput()
-	require.NoError(p.t, err, "%s", out)
+// try runs a statement as the superuser and returns the first value of its answer.
+func (p *pgServer) try(statement string) (string, error) {
+	conn, err := pgconn.Connect(context.Background(), p.address())
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(context.Background())
+	results, err := conn.Exec(context.Background(), statement).ReadAll()
+	if err != nil || len(results[0].Rows) == 0 {
+		return "", err
+	}
+	return string(results[0].Rows[0][0]), nil
 }
 
-func (p *pgServer) beside(name string) string { return filepath.Join(filepath.Dir(p.program), name) }
+func (p *pgServer) address() string { return "postgres:///postgres?user=waymark&host=" + p.dir }
 
 func (p *pgServer) data() string { return filepath.Join(p.dir, "data") }
 
-// socket is the path at which it takes connections.
-func (p *pgServer) socket() string { return filepath.Join(p.dir, ".s.PGSQL.5432") }
+func (p *pgServer) run(t testing.TB, name string, args ...string) {
+	out, err := p.command(t, name, args...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
 
-// command runs as nobody where this process is root: PostgreSQL refuses root.
-func (p *pgServer) command(name string, args ...string) *exec.Cmd {
+// command is a program of PostgreSQL, which may not be in the PATH. It runs as nobody where this process is root:
+// PostgreSQL refuses root.
+func (p *pgServer) command(t testing.TB, name string, args ...string) *exec.Cmd {
+	server, err := exec.LookPath("postgres")
+	require.NoError(t, err)
+	server, err = filepath.EvalSymlinks(server)
+	require.NoError(t, err)
+	name = filepath.Join(filepath.Dir(server), name)
 	if os.Getuid() == 0 {
 		const nobody = 65534
-		require.NoError(p.t, os.Chown(p.dir, nobody, nobody))
+		require.NoError(t, os.Chown(p.dir, nobody, nobody))
 		name, args = "setpriv", append([]string{"--reuid=65534", "--regid=65534", "--clear-groups", name}, args...)
 	}
 	cmd := exec.Command(name, args...)
@@ -132,37 +139,25 @@ func (p *pgServer) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// start runs the server, also again after stop or crash.
-func (p *pgServer) start() {
-	args := []string{
-		"-D", p.data(), "-k", p.dir, "-c", "listen_addresses=", "-c", "max_connections=60", "-c", "shared_buffers=16MB",
-		"-c", "wal_retrieve_retry_interval=200ms",
-	}
-	for _, s := range p.settings {
-		args = append(args, "-c", s)
-	}
-	p.cmd = p.command(p.program, args...)
-	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
-	require.NoError(p.t, p.cmd.Start())
-	require.Eventually(p.t, func() bool {
+func (p *pgServer) start(t testing.TB) {
+	p.cmd = p.command(t, "postgres", "-D", p.data(), "-k", p.dir, "-c", "listen_addresses=", "-c", "max_connections=60",
+		"-c", "shared_buffers=16MB", "-c", "wal_retrieve_retry_interval=200ms")
+	log, err := os.Create(filepath.Join(p.dir, "log"))
+	require.NoError(t, err)
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	require.NoError(t, p.cmd.Start())
+	require.NoError(t, log.Close())
+	require.Eventually(t, func() bool {
 		pid, err := os.ReadFile(filepath.Join(p.data(), "postmaster.pid"))
 		return err == nil && (bytes.Contains(pid, []byte("ready")) || bytes.Contains(pid, []byte("standby")))
 	}, time.Minute, 10*time.Millisecond)
 }
 
-// crash ends the server at once: the next start recovers as after a crash.
-func (p *pgServer) crash() { p.end(syscall.SIGQUIT) }
-
-// stop ends the server and its connections.
-func (p *pgServer) stop() { p.end(os.Interrupt) }
-
-func (p *pgServer) end(signal os.Signal) {
-	if p.cmd == nil {
-		return
-	}
-	require.NoError(p.t, p.cmd.Process.Signal(signal))
+// crash ends the server at once, and removes its data.
+func (p *pgServer) crash() {
+	_ = p.cmd.Process.Signal(syscall.SIGQUIT) // an error is right for a server that a test has ended
 	_ = p.cmd.Wait()
-	p.cmd = nil
+	os.RemoveAll(p.dir)
 }
 
 // pgProxy passes connections on to a server, and cuts them off from it.
@@ -170,16 +165,17 @@ type pgProxy struct {
 	net.Listener
 
 	socket string
+	pass   func(sent []byte) bool // receives what clients send; false: nothing is passed on and all connections are cut
 	mu     sync.Mutex
 	conns  []net.Conn
-	seen   func(sent []byte) (pass bool) // looks at what clients send; nil: all passes
 }
 
 // startProxy listens until the test ends.
-func startProxy(t testing.TB, server *pgServer) (p *pgProxy, address string) {
+func startProxy(t testing.TB, server *pgServer, pass func(p *pgProxy, sent []byte) bool) (address string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	p = &pgProxy{Listener: l, socket: server.socket()}
+	p := &pgProxy{Listener: l, socket: filepath.Join(server.dir, ".s.PGSQL.5432")}
+	p.pass = func(sent []byte) bool { return pass(p, sent) }
 	t.Cleanup(func() { l.Close(); p.cut() })
 	go func() {
 		for {
@@ -195,22 +191,19 @@ func startProxy(t testing.TB, server *pgServer) (p *pgProxy, address string) {
 			p.mu.Lock()
 			p.conns = append(p.conns, in, out)
 			p.mu.Unlock()
-			go p.copy(out, in, true)
-			go p.copy(in, out, false)
+			go p.copy(out, in, p.pass)
+			go p.copy(in, out, func([]byte) bool { return true })
 		}
 	}()
-	return p, "postgres://waymark@" + l.Addr().String() + "/postgres"
+	return "postgres://waymark@" + l.Addr().String() + "/postgres?application_name=proxied"
 }
 
-func (p *pgProxy) copy(to, from net.Conn, sent bool) {
+func (p *pgProxy) copy(to, from net.Conn, pass func([]byte) bool) {
 	defer to.Close()
 	for buffer := make([]byte, 32<<10); ; {
 		n, err := from.Read(buffer)
 		if n > 0 && err == nil {
-			p.mu.Lock()
-			seen := p.seen
-			p.mu.Unlock()
-			if sent && seen != nil && !seen(buffer[:n]) {
+			if !pass(buffer[:n]) {
 				p.cut()
 				return
 			}
@@ -220,14 +213,6 @@ func (p *pgProxy) copy(to, from net.Conn, sent bool) {
 			return
 		}
 	}
-}
-
-// look has seen asked about all that clients send from now on; where it answers false, nothing is passed on and all
-// connections are cut.
-func (p *pgProxy) look(seen func(sent []byte) (pass bool)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.seen = seen
 }
 
 // cut closes all connections.

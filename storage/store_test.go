@@ -3,22 +3,17 @@ package storage
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -34,20 +29,11 @@ func openTest(t testing.TB, dir string, opts Options) *Store {
 	return s
 }
 
-func openPostgresTest(t testing.TB, address string) *Store {
-	t.Helper()
-	s, err := Open(address, Options{Logger: quiet})
-	require.NoError(t, err)
-	t.Cleanup(func() { s.Close() })
-	return s
-}
-
-// newDatabase makes an empty database on a server.
-func newDatabase(t testing.TB, server *pgServer, n int) string {
-	name := fmt.Sprint("db", n)
-	server.query("create database " + name)
-	return strings.Replace(server.Address, "/postgres?", "/"+name+"?", 1)
-}
+// engines are the kinds of stores, and where an empty one is opened.
+var engines = []struct {
+	name  string
+	place func(t testing.TB) string
+}{{"badger", func(t testing.TB) string { return t.TempDir() }}, {"postgres", emptySchema}}
 
 // TestStore is the one suite that all engines pass.
 func TestStore(t *testing.T) {
@@ -58,18 +44,15 @@ func TestStore(t *testing.T) {
 		{"append", testAppend}, {"chain", testChain}, {"at", testAt}, {"rows", testRows}, {"batch", testBatch},
 		{"read", testRead}, {"erase", testErase}, {"snapshots", testSnapshots}, {"snapshot errors", testSnapshotErrors},
 		{"snapshots together", testSnapshotsTogether}, {"workspaces", testWorkspaces}, {"limits", testLimits},
-		{"changes", testChanges}, {"closed", testClosed}, {"cancelled", testCancelled}, {"linearizable", testLinearizable},
+		{"changes", testChanges}, {"closed", testClosed}, {"cancelled", testCancelled}, {"linearizable", func(t *testing.T, s *Store) { linearizable(t, s) }},
 	}
-	run := func(t *testing.T, open func(t *testing.T) *Store) {
-		for _, c := range cases {
-			t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
-		}
+	for _, engine := range engines {
+		t.Run(engine.name, func(t *testing.T) {
+			for _, c := range cases {
+				t.Run(c.name, func(t *testing.T) { c.test(t, openTest(t, engine.place(t), Options{})) })
+			}
+		})
 	}
-	t.Run("badger", func(t *testing.T) { run(t, func(t *testing.T) *Store { return openTest(t, t.TempDir(), Options{}) }) })
-	t.Run("postgres", func(t *testing.T) {
-		server, n := startPostgres(t), 0
-		run(t, func(t *testing.T) *Store { n++; return openPostgresTest(t, newDatabase(t, server, n)) })
-	})
 }
 
 func collect[T any](t testing.TB, seq iter.Seq2[T, error]) (all []T) {
@@ -79,27 +62,6 @@ func collect[T any](t testing.TB, seq iter.Seq2[T, error]) (all []T) {
 		all = append(all, v)
 	}
 	return all
-}
-
-type testSnapshot struct {
-	Seq  uint64
-	Data []byte
-}
-
-// snapshots reads the snapshots of a workspace.
-func snapshots(ctx context.Context, s *Store, workspace string) iter.Seq2[testSnapshot, error] {
-	return func(yield func(testSnapshot, error) bool) {
-		kept, err := s.Snapshots(ctx, workspace)
-		if err != nil {
-			yield(testSnapshot{}, err)
-		}
-		for _, k := range kept {
-			data, err := k.Data(ctx)
-			if removed := errors.Is(err, ErrNotFound); !removed && !yield(testSnapshot{k.Seq, data}, err) {
-				return
-			}
-		}
-	}
 }
 
 func firstError[T any](seq iter.Seq2[T, error]) error {
@@ -280,212 +242,6 @@ func testRead(t *testing.T, s *Store) {
 	require.NotErrorIs(t, err, ErrDamaged)
 }
 
-func putBytes(ctx context.Context, s *Store, workspace string, seq uint64, data []byte) error {
-	return s.PutSnapshot(ctx, workspace, seq, "", 0, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
-}
-
-func erase(t *testing.T, s *Store, seqs ...uint64) {
-	t.Helper()
-	_, err := s.Append(t.Context(), "w", Batch{Erase: seqs})
-	require.NoError(t, err)
-}
-
-func testErase(t *testing.T, s *Store) {
-	mustAppend(t, s, "w", Record{Key: "a", Payload: []byte("secret")}, Record{Payload: []byte("kept")})
-	before := collect(t, s.Read(t.Context(), "w", 0))
-	require.NoError(t, putBytes(t.Context(), s, "w", 2, []byte("counts the secret")))
-	erase(t, s, 1, 1, 77, 0)
-	erase(t, s, 1)
-	erase(t, s)
-	after := collect(t, s.Read(t.Context(), "w", 0))
-	assert.True(t, after[0].Erased)
-	assert.Empty(t, after[0].Payload)
-	assert.Equal(t, before[0].Digest, after[0].Digest)
-	assert.Equal(t, before[0].Chain, after[0].Chain)
-	assert.Equal(t, before[1], after[1])
-	assert.Equal(t, []Receipt{{Seq: 1, Status: Duplicate}, {Seq: 1, Status: Conflict}}, mustAppend(t, s, "w",
-		Record{Key: "a", Payload: []byte("secret")}, Record{Key: "a", Payload: []byte("new")}))
-	assert.Empty(t, collect(t, snapshots(t.Context(), s, "w")))
-	require.ErrorContains(t, putBytes(t.Context(), s, "w", 2, []byte("begun before")), "erased")
-	_, err := s.Append(t.Context(), "w", Batch{Erase: []uint64{2}, Records: []Record{{Payload: []byte("says so")}}})
-	require.NoError(t, err)
-	require.NoError(t, putBytes(t.Context(), s, "w", 3, []byte("after it")))
-	var out bytes.Buffer
-	_, err = s.Backup(t.Context(), &out)
-	require.NoError(t, err)
-	assert.NotContains(t, out.String(), "secret")
-	assert.Contains(t, out.String(), "says so")
-	require.NoError(t, s.engine.View(t.Context(), func(r Reader) error {
-		for p, err := range r.Scan(tableParts, "w", "", "") {
-			require.NoError(t, err)
-			require.NotContains(t, string(p.Value), "secret")
-		}
-		return nil
-	}))
-}
-
-func testSnapshots(t *testing.T, s *Store) {
-	ctx := t.Context()
-	assert.Empty(t, collect(t, snapshots(ctx, s, "w")))
-	require.NoError(t, s.DropSnapshots(ctx, "w"))
-	require.ErrorIs(t, putBytes(ctx, s, "w", 1, nil), ErrNotFound)
-	mustAppend(t, s, "w", make([]Record, 4)...)
-	require.ErrorContains(t, putBytes(ctx, s, "w", 5, nil), "not in the log")
-	big := bytes.Repeat([]byte("0123456789abcdef"), 80_000) // several parts
-	require.NoError(t, putBytes(ctx, s, "w", 1, []byte("first")))
-	require.NoError(t, putBytes(ctx, s, "w", 3, big))
-	require.NoError(t, putBytes(ctx, s, "w", 2, []byte{})) // late, but newer than the oldest
-	got := collect(t, snapshots(ctx, s, "w"))
-	require.Len(t, got, 2)
-	assert.EqualValues(t, 3, got[0].Seq)
-	assert.True(t, bytes.Equal(big, got[0].Data))
-	assert.EqualValues(t, 2, got[1].Seq)
-	assert.Empty(t, got[1].Data)
-	require.NoError(t, putBytes(ctx, s, "w", 3, []byte("again")))
-	got = collect(t, snapshots(ctx, s, "w"))
-	require.Len(t, got, 2)
-	assert.Equal(t, testSnapshot{3, []byte("again")}, got[0])
-
-	require.NoError(t, putBytes(ctx, s, "w", 4, big)) // which is then damaged
-	require.NoError(t, s.engine.Update(ctx, nil, func(r Reader) (changed []Pair, err error) {
-		for p := range r.Scan(tableParts, "w", name(4), "") {
-			changed = append(changed, Pair{p.Key, bytes.ToUpper(p.Value)})
-		}
-		return changed[:1], nil
-	}))
-	var found []string
-	for snapshot, err := range snapshots(ctx, s, "w") {
-		found = append(found, fmt.Sprint(snapshot.Seq, errors.Is(err, ErrDamaged)))
-	}
-	require.Equal(t, []string{"4 true", "3 false"}, found)
-	require.NoError(t, s.DropSnapshots(ctx, "w"))
-	assert.Empty(t, collect(t, snapshots(ctx, s, "w")))
-}
-
-// What fails or is cut short leaves the snapshots as they were, and the next one goes through.
-func testSnapshotErrors(t *testing.T, s *Store) {
-	mustAppend(t, s, "w", make([]Record, 2)...)
-	require.NoError(t, putBytes(t.Context(), s, "w", 2, []byte("kept")))
-	kept := []testSnapshot{{2, []byte("kept")}}
-	large := make([]byte, 3*partBytes)
-	broken := errors.New("cannot be encoded")
-	for _, n := range []int{0, 10, len(large)} {
-		err := s.PutSnapshot(t.Context(), "w", 2, "", 0, func(w io.Writer) error {
-			_, err := w.Write(large[:n])
-			return errors.Join(err, broken)
-		})
-		require.ErrorIs(t, err, broken)
-	}
-	assert.Panics(t, func() {
-		s.PutSnapshot(t.Context(), "w", 2, "", 0, func(w io.Writer) error { panic("a bug of the caller") })
-	})
-	for _, n := range []int{1, len(large)} { // also where the writer swallows the error
-		ctx, cancel := context.WithCancel(t.Context())
-		err := s.PutSnapshot(ctx, "w", 2, "", 0, func(w io.Writer) error {
-			cancel()
-			w.Write(large[:n])
-			return nil
-		})
-		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorIs(t, putBytes(ctx, s, "w", 2, nil), context.Canceled)
-		require.ErrorIs(t, s.DropSnapshots(ctx, "w"), context.Canceled)
-	}
-	assert.Equal(t, kept, collect(t, snapshots(t.Context(), s, "w")))
-	mustAppend(t, s, "w", Record{})
-	err := s.PutSnapshot(t.Context(), "w", 3, "", 0, func(w io.Writer) error {
-		w.Write(large)
-		erase(t, s, 1)
-		return nil
-	})
-	require.ErrorContains(t, err, "erased")
-	err = s.PutSnapshot(t.Context(), "w", 3, "", 0, func(w io.Writer) error {
-		w.Write(large)
-		return s.Delete(t.Context(), "w")
-	})
-	require.ErrorIs(t, err, ErrNotFound)
-	mustAppend(t, s, "w", Record{})
-	assert.Empty(t, collect(t, snapshots(t.Context(), s, "w")), "a workspace of the same name is another one")
-}
-
-func testSnapshotsTogether(t *testing.T, s *Store) {
-	ctx := t.Context()
-	mustAppend(t, s, "w", make([]Record, 50)...)
-	content := func(seq uint64) []byte { return bytes.Repeat([]byte{byte(seq)}, 1<<19+int(seq)) }
-	var puts, reads sync.WaitGroup
-	done := make(chan struct{})
-	for w := range uint64(3) {
-		puts.Go(func() {
-			for i := range uint64(5) {
-				seq := 1 + (w*17+i*5)%50
-				assert.NoError(t, putBytes(ctx, s, "w", seq, content(seq)))
-			}
-			assert.NoError(t, s.DropSnapshots(ctx, "w"))
-		})
-	}
-	reads.Go(func() {
-		for going := true; going; {
-			select {
-			case <-done:
-				going = false // one last look
-			default:
-			}
-			for snapshot, err := range snapshots(ctx, s, "w") {
-				assert.NoError(t, err)
-				assert.True(t, bytes.Equal(content(snapshot.Seq), snapshot.Data))
-			}
-		}
-	})
-	puts.Wait()
-	close(done)
-	reads.Wait()
-}
-
-func testWorkspaces(t *testing.T, s *Store) {
-	ctx := t.Context()
-	for _, name := range []string{"b", "a", "ab", "é"} {
-		mustAppend(t, s, name, Record{Key: "k", Payload: []byte(name)})
-	}
-	require.NoError(t, s.Create(ctx, "empty"))
-	require.NoError(t, s.Table("a").Put(ctx, "row", nil))
-	names, err := s.Workspaces(ctx)
-	require.NoError(t, err)
-	assert.Equal(t, []string{"a", "ab", "b", "empty", "é"}, names)
-	for i := range 3 {
-		require.NoError(t, s.Delete(ctx, "a"))
-		require.ErrorIs(t, s.Delete(ctx, "a"), ErrNotFound)
-		exists := s.Exists("a")
-		require.False(t, exists)
-		require.Empty(t, collect(t, s.Read(ctx, "a", 0)))
-		_, _, err = s.Table("a").Get(ctx, "row")
-		require.ErrorIs(t, err, ErrNotFound)
-		assert.Equal(t, []Receipt{{Seq: 1, Status: Stored}}, mustAppend(t, s, "a", Record{Key: "k", Payload: []byte("new")}))
-		assert.Empty(t, collect(t, s.Table("a").List(ctx, "")))
-		require.NoError(t, s.Table("a").Put(ctx, "row", []byte{byte(i)}))
-		assert.Error(t, firstError(s.Table(fmt.Sprint("a~", i+1)).List(ctx, "")), "the space of another workspace")
-	}
-	assert.Len(t, collect(t, s.Read(ctx, "ab", 0)), 1)
-
-	long := make([]Change, maxRecords)
-	for n := range 4 { // names of all lengths are deleted
-		for i := range long {
-			long[i] = Change{Key: fmt.Sprintf("%0*d", maxRowKey, n*maxRecords+i), Value: []byte{1}}
-		}
-		require.NoError(t, s.Table(strings.Repeat("l", maxWorkspace)).Apply(ctx, long...))
-	}
-	require.NoError(t, s.Delete(ctx, strings.Repeat("l", maxWorkspace)))
-	require.NoError(t, s.Writable())
-	require.NoError(t, s.engine.View(ctx, func(r Reader) error {
-		for p, err := range r.Scan(tableRows, strings.Repeat("l", maxWorkspace), "", "") {
-			require.NoError(t, err)
-			t.Errorf("%q is still to be deleted", p.Name)
-		}
-		return nil
-	}))
-}
-
 func testLimits(t *testing.T, s *Store) {
 	ctx := t.Context()
 	for _, name := range []string{strings.Repeat("x", maxWorkspace+1), "a\x00b", "\xff", "a~1"} {
@@ -550,20 +306,24 @@ func testChanges(t *testing.T, s *Store) {
 	require.EqualValues(t, 2, n)
 }
 
+// calls are the errors of the calls that end with their context, whatever the engine.
+func calls(ctx context.Context, s *Store) []error {
+	_, appending := s.Append(ctx, "w", Batch{Records: []Record{{}}})
+	_, listing := s.Workspaces(ctx)
+	_, copying := s.Backup(ctx, io.Discard)
+	return []error{
+		appending, listing, copying, firstError(s.Read(ctx, "w", 0)),
+		putBytes(ctx, s, "w", 1, nil), s.DropSnapshots(ctx, "w"), s.System().Put(ctx, "a", nil), s.Delete(ctx, "w"),
+	}
+}
+
 func testClosed(t *testing.T, s *Store) {
-	ctx := context.Background()
 	mustAppend(t, s, "w", Record{})
 	require.NoError(t, s.Close())
 	require.NoError(t, s.Close())
-	_, appending := s.Append(ctx, "w", Batch{Records: []Record{{}}})
-	_, _, getting := s.Table("w").Get(ctx, "a")
-	_, listing := s.Workspaces(ctx)
-	_, copying := s.Backup(ctx, io.Discard)
-	for _, err := range []error{
-		appending, getting, listing, copying, firstError(s.Read(ctx, "w", 0)), firstError(snapshots(ctx, s, "w")),
-		putBytes(ctx, s, "w", 1, nil), s.DropSnapshots(ctx, "w"), s.System().Put(ctx, "a", nil), s.Delete(ctx, "w"), s.Writable(),
-	} {
-		assert.ErrorIs(t, err, ErrClosed)
+	_, _, getting := s.Table("w").Get(t.Context(), "a")
+	for i, err := range append(calls(t.Context(), s), s.Writable(), getting, firstError(snapshots(t.Context(), s, "w"))) {
+		assert.ErrorIs(t, err, ErrClosed, "call %d", i)
 	}
 }
 
@@ -571,268 +331,9 @@ func testCancelled(t *testing.T, s *Store) {
 	mustAppend(t, s, "w", Record{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := s.Append(ctx, "w", Batch{Records: []Record{{}}})
-	assert.ErrorIs(t, err, context.Canceled)
+	for i, err := range calls(ctx, s) {
+		assert.ErrorIs(t, err, context.Canceled, "call %d", i)
+	}
 	assert.EqualValues(t, 1, s.Head("w").Seq)
-	assert.ErrorIs(t, firstError(s.Read(ctx, "w", 0)), context.Canceled)
-	_, err = s.Backup(ctx, io.Discard)
-	assert.ErrorIs(t, err, context.Canceled)
 	require.NoError(t, s.Writable())
-}
-
-func testLinearizable(t *testing.T, s *Store) { linearizable(t, s) }
-
-// linearizable has several clients read the log and a row of stores that share them, and change the row or both in one
-// batch, each at the end and the version that it knows, which may be old ones. Porcupine looks for one order of the calls, which
-// agrees with their moments, in which a single list and a single value would have answered the same.
-func linearizable(t *testing.T, stores ...*Store) {
-	type state struct {
-		head    Head
-		version uint64
-		value   string
-	}
-	type call struct {
-		kind          string // log, row, set or batch
-		before, after state
-	}
-	type answer struct {
-		state
-		refused error
-	}
-	model := porcupine.Model{
-		Init: func() any { return state{} },
-		Step: func(now, input, output any) (bool, any) {
-			is, c, a := now.(state), input.(call), output.(answer)
-			switch {
-			case c.kind == "log":
-				return a.head == is.head, is
-			case c.kind == "row":
-				return a.version == is.version && a.value == is.value, is
-			case errors.Is(a.refused, ErrBehind):
-				return is.head != c.before.head, is
-			case errors.Is(a.refused, ErrConflict):
-				return is.version != c.before.version, is
-			case c.kind == "set":
-				return is.version == c.before.version, state{is.head, c.after.version, c.after.value}
-			}
-			return is.head == c.before.head && is.version == c.before.version, c.after
-		},
-	}
-	began := time.Now()
-	var mu sync.Mutex
-	var history []porcupine.Operation
-	changed := 0
-	var wg sync.WaitGroup
-	for client := range 6 {
-		wg.Go(func() {
-			s, ctx := stores[client%len(stores)], context.Background()
-			var known state
-			for i := range 60 {
-				at := time.Since(began)
-				c, a := call{}, answer{}
-				switch i % 5 {
-				case 0:
-					c.kind = "log"
-					for e, err := range s.Read(ctx, "w", 0) {
-						assert.NoError(t, err)
-						a.head = Head{e.Seq, e.Chain}
-					}
-					known.head = a.head
-				case 1:
-					c.kind = "row"
-					value, version, err := s.Table("w").Get(ctx, "row")
-					if !errors.Is(err, ErrNotFound) {
-						assert.NoError(t, err)
-					}
-					a.version, a.value = version, string(value)
-					known.version = a.version
-				default:
-					payload := fmt.Append(nil, client, " ", i)
-					c = call{"set", known, state{known.head, known.version + 1, string(payload)}}
-					b := Batch{Changes: []Change{{"row", payload, &known.version}}}
-					if i%5 > 2 {
-						c.kind, c.after.head = "batch", known.head.next(sha256.Sum256(payload))
-						b.At, b.Records = &known.head, []Record{{Payload: payload}}
-					}
-					if _, a.refused = s.Append(ctx, "w", b); a.refused == nil {
-						known = c.after
-					} else if !errors.Is(a.refused, ErrBehind) {
-						assert.ErrorIs(t, a.refused, ErrConflict)
-					}
-				}
-				mu.Lock()
-				if c.after != (state{}) && a.refused == nil {
-					changed++
-				}
-				history = append(history, porcupine.Operation{ClientId: client, Input: c, Call: int64(at), Output: a, Return: int64(time.Since(began))})
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-	require.Positive(t, changed)
-	require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(model, history, time.Minute))
-	t.Logf("%d calls, of which %d changed something", len(history), changed)
-}
-
-func fillForBackup(t testing.TB, s *Store) {
-	t.Helper()
-	ctx := context.Background()
-	var records []Record
-	for i := range 40 {
-		records = append(records, Record{Key: fmt.Sprint("key ", i), Payload: fmt.Append(nil, "payload ", i)})
-	}
-	mustAppend(t, s, "default", records...)
-	for range 2 {
-		mustAppend(t, s, "b", Record{Payload: []byte("x")})
-		require.NoError(t, s.Delete(ctx, "b"))
-	}
-	mustAppend(t, s, "b", Record{Payload: []byte("x")})
-	_, err := s.Append(ctx, "default", Batch{Erase: []uint64{5}})
-	require.NoError(t, err)
-	require.NoError(t, putBytes(ctx, s, "b", 1, []byte("snapshot")))
-	require.NoError(t, s.System().Put(ctx, "key/1\xff", []byte("v")))
-	require.NoError(t, s.Table("default").Put(ctx, "job/1", nil))
-}
-
-// One content has one backup, whatever the engine, and each engine takes that of the other.
-func TestBackup(t *testing.T) {
-	ctx := t.Context()
-	server := startPostgres(t)
-	stores := []*Store{NewMemory(), openTest(t, t.TempDir(), Options{}), openPostgresTest(t, newDatabase(t, server, 1))}
-	var first []byte
-	for i, s := range stores {
-		fillForBackup(t, s)
-		var out bytes.Buffer
-		sum, err := s.Backup(ctx, &out)
-		require.NoError(t, err)
-		assert.Equal(t, BackupSummary{2, 41, 2, int64(out.Len()), sum.SHA256}, sum)
-		if i == 0 {
-			first = out.Bytes()
-		}
-		assert.True(t, bytes.Equal(first, out.Bytes()), "engine %d", i)
-	}
-	dir := filepath.Join(t.TempDir(), "deep", "new")
-	sum, err := Restore(ctx, bytes.NewReader(first), dir, Options{Logger: quiet})
-	require.NoError(t, err)
-	address := newDatabase(t, server, 2)
-	other, err := Restore(ctx, bytes.NewReader(first), address, Options{Logger: quiet})
-	require.NoError(t, err)
-	require.Equal(t, sum, other)
-	for _, s := range []*Store{openTest(t, dir, Options{}), openPostgresTest(t, address)} {
-		var out bytes.Buffer
-		again, err := s.Backup(ctx, &out)
-		require.NoError(t, err)
-		assert.Equal(t, sum, again)
-		assert.True(t, bytes.Equal(first, out.Bytes()))
-		assert.Equal(t, []Receipt{{Seq: 3, Status: Duplicate}}, mustAppend(t, s, "default", Record{Key: "key 2", Payload: []byte("payload 2")}))
-		assert.Equal(t, stores[0].Head("default"), s.Head("default"))
-	}
-	_, err = Restore(ctx, bytes.NewReader(first), dir, Options{Logger: quiet})
-	assert.ErrorContains(t, err, "not empty")
-	_, err = Restore(ctx, bytes.NewReader(first), address, Options{Logger: quiet})
-	assert.ErrorContains(t, err, "not empty")
-}
-
-// Two stores on one database: leases, fences, and what the other one writes.
-func TestShared(t *testing.T) {
-	ctx := t.Context()
-	server := startPostgres(t)
-	a, b := openPostgresTest(t, server.Address), openPostgresTest(t, server.Address)
-	_, more := b.Changes("w")
-	mustAppend(t, a, "w", Record{Payload: []byte("x")})
-	require.NoError(t, a.Table("w").Put(ctx, "row", []byte("v")))
-	written := time.Now()
-	<-more
-	require.Eventually(t, func() bool { n, _ := b.Changes("w"); return n == 2 }, 30*time.Second, time.Millisecond)
-	require.Less(t, time.Since(written), time.Second)
-	require.Equal(t, a.Head("w"), b.Head("w"))
-	row, _, err := b.Table("w").Get(ctx, "row")
-	require.NoError(t, err)
-	require.Equal(t, "v", string(row))
-	head := b.Head("w")
-	mustAppend(t, a, "w", Record{})
-	_, err = b.Append(ctx, "w", Batch{At: &head, Records: []Record{{}}})
-	require.ErrorIs(t, err, ErrBehind)
-
-	first, err := a.System().Lease(ctx, "fold", time.Hour)
-	require.NoError(t, err)
-	again, err := a.System().Lease(ctx, "fold", time.Hour)
-	require.NoError(t, err)
-	require.Equal(t, first, again)
-	_, err = b.System().Lease(ctx, "fold", time.Hour)
-	require.ErrorIs(t, err, ErrHeld)
-	require.NoError(t, b.System().Release(ctx, "fold"))
-	_, err = b.System().Lease(ctx, "fold", time.Hour)
-	require.ErrorIs(t, err, ErrHeld, "only the holder can end it")
-	put := func(s *Store, fence uint64) error {
-		return s.PutSnapshot(ctx, "w", 1, "fold", fence, func(w io.Writer) error { _, err := w.Write([]byte{byte(fence)}); return err })
-	}
-	require.NoError(t, put(a, first))
-	_, err = a.System().Lease(ctx, "fold", 100*time.Millisecond)
-	require.NoError(t, err)
-	var second uint64
-	require.Eventually(t, func() bool { second, err = b.System().Lease(ctx, "fold", time.Hour); return err == nil }, 30*time.Second, 10*time.Millisecond)
-	require.Greater(t, second, first)
-	require.ErrorIs(t, put(a, first), ErrHeld)
-	require.NoError(t, put(b, second))
-	require.Equal(t, []testSnapshot{{1, []byte{byte(second)}}}, collect(t, snapshots(ctx, a, "w")))
-	require.NoError(t, b.System().Release(ctx, "fold"))
-	third, err := a.System().Lease(ctx, "fold", time.Hour)
-	require.NoError(t, err)
-	require.Greater(t, third, second)
-
-	require.NoError(t, a.Delete(ctx, "w"))
-	require.Equal(t, []Receipt{{Seq: 1, Status: Stored}}, mustAppend(t, b, "w", Record{Payload: []byte("new")}), "b had not seen that it was deleted")
-	fence, err := NewMemory().System().Lease(ctx, "fold", time.Hour)
-	require.NoError(t, err)
-	require.Zero(t, fence)
-}
-
-// A deletion that was cut short after its first write is finished at the next start.
-func TestInterruptedDelete(t *testing.T) {
-	dir := t.TempDir()
-	s := openTest(t, dir, Options{})
-	mustAppend(t, s, "w", Record{Payload: []byte("gone")})
-	mustAppend(t, s, "other", Record{})
-	require.NoError(t, s.engine.Update(t.Context(), nil, func(r Reader) ([]Pair, error) {
-		h, err := readHeader(r, "w")
-		h.Head, h.Deleted, h.Generation, h.Changes = Head{}, true, 1, h.Changes+1
-		return []Pair{{headKey("w"), h.encode()}}, err
-	}))
-	require.NoError(t, s.Close())
-	s = openTest(t, dir, Options{})
-	names, err := s.Workspaces(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{"other"}, names)
-	require.NoError(t, s.engine.View(t.Context(), func(r Reader) error {
-		values, err := r.Get(Key{tableEvents, "w", name(1)})
-		require.Nil(t, values[0])
-		return err
-	}))
-}
-
-// What is erased, or deleted, is in no file after the store was closed.
-func TestErasedBytesAreGone(t *testing.T) {
-	dir := t.TempDir()
-	secrets := []string{"first secret", "second secret", "third secret"}
-	s := openTest(t, dir, Options{})
-	mustAppend(t, s, "w", Record{Payload: []byte(secrets[0])}, Record{Payload: []byte("kept payload")})
-	require.NoError(t, s.Close()) // it is in a table
-	s = openTest(t, dir, Options{})
-	mustAppend(t, s, "w", Record{Payload: []byte(secrets[1])})
-	mustAppend(t, s, "x", Record{Payload: []byte(secrets[2])})
-	erase(t, s, 1, 3)
-	require.NoError(t, s.Delete(t.Context(), "x"))
-	require.NoError(t, s.Close())
-	all := ""
-	for _, name := range filesOf(t, dir) {
-		b, err := os.ReadFile(filepath.Join(dir, name))
-		require.NoError(t, err)
-		all += string(b)
-	}
-	require.Contains(t, all, "kept payload")
-	for _, secret := range secrets {
-		require.NotContains(t, all, secret)
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -25,6 +26,7 @@ func resealed(b []byte) []byte {
 // A backup that was damaged on its way is refused, and nothing is left behind; also one whose log was forged with a right
 // SHA-256.
 func TestDamagedBackup(t *testing.T) {
+	t.Parallel()
 	m := NewMemory()
 	fillForBackup(t, m)
 	var out bytes.Buffer
@@ -69,6 +71,7 @@ func TestDamagedBackup(t *testing.T) {
 
 // A backup taken under load is one moment: a whole prefix, which restores and verifies.
 func TestBackupUnderLoad(t *testing.T) {
+	t.Parallel()
 	s := openTest(t, t.TempDir(), Options{})
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -166,4 +169,71 @@ func TestRestoreLeavesTheRest(t *testing.T) {
 	left, err := os.ReadDir(empty)
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+func fillForBackup(t testing.TB, s *Store) {
+	t.Helper()
+	ctx := context.Background()
+	var records []Record
+	for i := range 40 {
+		records = append(records, Record{Key: fmt.Sprint("key ", i), Payload: fmt.Append(nil, "payload ", i)})
+	}
+	mustAppend(t, s, "default", records...)
+	for range 2 {
+		mustAppend(t, s, "b", Record{Payload: []byte("x")})
+		require.NoError(t, s.Delete(ctx, "b"))
+	}
+	mustAppend(t, s, "b", Record{Payload: []byte("x")})
+	_, err := s.Append(ctx, "default", Batch{Erase: []uint64{5}})
+	require.NoError(t, err)
+	require.NoError(t, putBytes(ctx, s, "b", 1, []byte("snapshot")))
+	require.NoError(t, s.System().Put(ctx, "key/1\xff", []byte("v")))
+	require.NoError(t, s.Table("default").Put(ctx, "job/1", nil))
+}
+
+// One content has one backup, whatever the engine, and each engine takes that of the other.
+func TestBackup(t *testing.T) {
+	ctx := t.Context()
+	stores := []*Store{NewMemory(), openTest(t, t.TempDir(), Options{}), openTest(t, emptySchema(t), Options{})}
+	var first []byte
+	for i, s := range stores {
+		fillForBackup(t, s)
+		var out bytes.Buffer
+		sum, err := s.Backup(ctx, &out)
+		require.NoError(t, err)
+		assert.Equal(t, BackupSummary{2, 41, 2, int64(out.Len()), sum.SHA256}, sum)
+		if i == 0 {
+			first = out.Bytes()
+		}
+		assert.True(t, bytes.Equal(first, out.Bytes()), "engine %d", i)
+	}
+	dir := filepath.Join(t.TempDir(), "deep", "new")
+	sum, err := Restore(ctx, bytes.NewReader(first), dir, Options{Logger: quiet})
+	require.NoError(t, err)
+	address := emptySchema(t)
+	_, err = Restore(ctx, bytes.NewReader(first[:len(first)-1]), address, Options{})
+	require.ErrorIs(t, err, ErrDamaged)
+	e := openTestPostgres(t, address)
+	put(t, e, Pair{restoring, []byte{1}}) // as after a kill
+	_, err = Open(address, Options{})
+	require.ErrorContains(t, err, "restore again")
+	_, err = Restore(ctx, bytes.NewReader(first), address, Options{})
+	require.ErrorContains(t, err, "restore again")
+	put(t, e, Pair{Key: restoring})
+	other, err := Restore(ctx, bytes.NewReader(first), address, Options{Logger: quiet})
+	require.NoError(t, err)
+	require.Equal(t, sum, other)
+	for _, s := range []*Store{openTest(t, dir, Options{}), openTest(t, address, Options{})} {
+		var out bytes.Buffer
+		again, err := s.Backup(ctx, &out)
+		require.NoError(t, err)
+		assert.Equal(t, sum, again)
+		assert.True(t, bytes.Equal(first, out.Bytes()))
+		assert.Equal(t, []Receipt{{Seq: 3, Status: Duplicate}}, mustAppend(t, s, "default", Record{Key: "key 2", Payload: []byte("payload 2")}))
+		assert.Equal(t, stores[0].Head("default"), s.Head("default"))
+	}
+	for _, where := range []string{dir, address} {
+		_, err = Restore(ctx, bytes.NewReader(first), where, Options{Logger: quiet})
+		assert.ErrorContains(t, err, "not empty")
+	}
 }
