@@ -23,35 +23,18 @@ func (g *Graph) Undirected() gonum.UndirectWeighted {
 	return gonum.UndirectWeighted{G: Directed{g}, Merge: func(x, y float64, _, _ gonum.Edge) float64 { return x + y }}
 }
 
-func (d Directed) has(id int64) bool { return 0 <= id && id < int64(d.g.n) }
+func (d Directed) Node(id int64) gonum.Node { return simple.Node(id) }
 
-// Node returns the node with the id, nil if there is none.
-func (d Directed) Node(id int64) gonum.Node {
-	if !d.has(id) {
-		return nil
-	}
-	return simple.Node(id)
-}
-
-// Nodes returns all nodes.
 func (d Directed) Nodes() gonum.Nodes {
 	return iterator.NewImplicitNodes(0, d.g.n, func(i int) gonum.Node { return simple.Node(i) })
 }
 
-// From returns the nodes that can be reached directly from the node.
 func (d Directed) From(id int64) gonum.Nodes {
-	if !d.has(id) {
-		return gonum.Empty
-	}
 	targets, _ := d.g.Out(int32(id))
 	return listed(targets)
 }
 
-// To returns the nodes that can reach the node directly.
 func (d Directed) To(id int64) gonum.Nodes {
-	if !d.has(id) {
-		return gonum.Empty
-	}
 	sources, _ := d.g.In(int32(id))
 	return listed(sources)
 }
@@ -60,39 +43,20 @@ func listed(ids []int32) gonum.Nodes {
 	return iterator.NewImplicitNodes(0, len(ids), func(i int) gonum.Node { return simple.Node(ids[i]) })
 }
 
-// HasEdgeBetween reports whether there is an edge in either direction.
-func (d Directed) HasEdgeBetween(x, y int64) bool {
-	return d.has(x) && d.has(y) && d.g.Adjacent(int32(x), int32(y))
-}
-
-// HasEdgeFromTo reports whether there is an edge u → v.
-func (d Directed) HasEdgeFromTo(u, v int64) bool { return d.WeightedEdge(u, v) != nil }
-
-// Edge returns the edge u → v, nil if there is none.
-func (d Directed) Edge(u, v int64) gonum.Edge {
-	if e := d.WeightedEdge(u, v); e != nil {
-		return e
-	}
-	return nil
-}
-
-// WeightedEdge returns the edge u → v, nil if there is none.
-func (d Directed) WeightedEdge(u, v int64) gonum.WeightedEdge {
-	if d.has(u) && d.has(v) {
-		if i, ok := d.g.edge(int32(u), int32(v)); ok {
-			return simple.WeightedEdge{F: simple.Node(u), T: simple.Node(v), W: d.g.outWeight[i]}
-		}
-	}
-	return nil
-}
-
-// Weight returns the weight of x → y: 0 from a node to itself, infinity and false without an edge.
+func (d Directed) HasEdgeBetween(x, y int64) bool { return d.g.Adjacent(int32(x), int32(y)) }
+func (d Directed) HasEdgeFromTo(u, v int64) bool  { return d.WeightedEdge(u, v) != nil }
+func (d Directed) Edge(u, v int64) gonum.Edge     { return d.WeightedEdge(u, v) }
 func (d Directed) Weight(x, y int64) (float64, bool) {
-	if x == y && d.has(x) {
-		return 0, true
-	}
 	if e := d.WeightedEdge(x, y); e != nil {
 		return e.Weight(), true
 	}
 	return math.Inf(1), false
+}
+
+// WeightedEdge returns the edge u → v, nil if there is none.
+func (d Directed) WeightedEdge(u, v int64) gonum.WeightedEdge {
+	if i, ok := d.g.edge(int32(u), int32(v)); ok {
+		return simple.WeightedEdge{F: simple.Node(u), T: simple.Node(v), W: d.g.outWeight[i]}
+	}
+	return nil
 }

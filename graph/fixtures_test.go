@@ -2,8 +2,6 @@ package graph_test
 
 import (
 	"math"
-	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"waymark/graph"
@@ -94,20 +92,6 @@ func l1(a, b []float64) float64 {
 		sum += math.Abs(a[v] - b[v])
 	}
 	return sum
-}
-
-// traffic draws edges in proportion to their weight.
-func traffic(edges []graph.Edge, seed uint64) func() graph.Edge {
-	r := rand.New(rand.NewPCG(seed, 7))
-	sum, total := make([]float64, len(edges)), 0.0
-	for i, e := range edges {
-		total += e.Weight
-		sum[i] = total
-	}
-	return func() graph.Edge {
-		at, _ := slices.BinarySearch(sum, r.Float64()*total)
-		return edges[at]
-	}
 }
 
 // search returns a fresh breadth-first search of g.

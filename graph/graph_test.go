@@ -2,7 +2,6 @@ package graph_test
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -82,41 +81,4 @@ func TestNewSaturates(t *testing.T) {
 	w, count := g.Transition(0, 1)
 	assert.Equal(t, math.MaxFloat64, w)
 	assert.Equal(t, uint64(math.MaxUint64), count)
-}
-
-// Floating-point addition depends on the order; the sum of duplicates must not.
-func TestDuplicatesAddUpAlikeInAnyOrder(t *testing.T) {
-	weights := []float64{1e16, 1, 1, 1, .1, 1e-8, 3}
-	var want float64
-	for i := range 50 {
-		edges := make([]graph.Edge, len(weights))
-		for j := range weights {
-			edges[j] = edge(0, 1, weights[(j*3+i)%len(weights)])
-		}
-		if i%2 == 1 {
-			slices.Reverse(edges)
-		}
-		w, _ := build(t, 2, edges...).Transition(0, 1)
-		if i == 0 {
-			want = w
-		}
-		require.Equal(t, math.Float64bits(want), math.Float64bits(w))
-	}
-}
-
-// Containment of tools in capabilities once stood in the same graph and inflated density, degree
-// and Adamic-Adar.
-func TestIncidenceNeverEntersTheGraph(t *testing.T) {
-	var entries []graph.Entry
-	for tool := range int32(5) {
-		entries = append(entries, graph.Entry{Row: tool, Col: 0, Weight: 1}, graph.Entry{Row: tool, Col: 1, Weight: 1})
-	}
-	h := must(graph.NewIncidence(5, 2, entries))(t)
-	g := build(t, 5, fiveNodes...)
-	h.HypergraphNeighbours(A, func(int32, int) {})
-	assert.Equal(t, 10, h.Size())
-	assert.Equal(t, 5, g.Size())
-	assert.InDelta(t, .25, g.Density(), 1e-12)
-	assert.Equal(t, 2, g.Degree(A))
-	assert.InDelta(t, 0.9102, graph.AdamicAdar(g, A, D), 1e-4)
 }

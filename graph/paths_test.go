@@ -11,17 +11,6 @@ import (
 	"waymark/graph"
 )
 
-// A way over one edge has two nodes. Counting nodes gave it 0.80 instead of 0.95.
-func TestPathHopsAreEdgesNotNodes(t *testing.T) {
-	chain := build(t, 6, edge(0, 1), edge(1, 2), edge(2, 3), edge(3, 4))
-	for hops, want := range map[int]float64{1: .95, 2: .80, 3: .65, 4: .50} {
-		assert.Equal(t, hops, search(chain).Hops(0, int32(hops), 9))
-		assert.Len(t, search(chain).Path(0, int32(hops), 9, nil), hops+1)
-		assert.Equal(t, want, graph.PathConfidence(search(chain).Hops(0, int32(hops), 9)))
-	}
-	assert.Equal(t, .50, graph.PathConfidence(search(chain).Hops(0, 5, 9)), "no path")
-}
-
 func TestPath(t *testing.T) {
 	//        ┌─▶ 1 ─▶ 4 ─┐
 	//     0 ─┼─▶ 2 ─▶ 3 ─┴▶ 5       6 isolated
