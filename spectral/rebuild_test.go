@@ -70,10 +70,8 @@ func TestRandomTiesAreOneCluster(t *testing.T) {
 				entries = append(entries, numeric.Entry{Row: int32(r.IntN(400)), Col: int32(c), Weight: 1})
 			}
 		}
-		H, err := numeric.NewMatrix(400, 200, entries)
-		require.NoError(t, err)
-		found := cluster(t, H, spectral.Options{})
-		assert.Equal(t, 1, found.Vectors)
+		H := of(t, 400, 200, entries)
+		assert.Equal(t, 1, cluster(t, H, spectral.Options{}).Vectors)
 	}
 }
 
@@ -94,8 +92,7 @@ func noisy(t testing.TB, tools, caps, k int) (numeric.Matrix, []int32) {
 			entries = append(entries, numeric.Entry{Row: int32(tool), Col: int32(c), Weight: 1})
 		}
 	}
-	H, err := numeric.NewMatrix(tools, caps, entries)
-	require.NoError(t, err)
+	H := of(t, tools, caps, entries)
 	for i := range rows {
 		if H.Start[i] == H.Start[i+1] {
 			rows[i] = -1

@@ -3,6 +3,7 @@ package spectral_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sort"
 	"testing"
 
@@ -20,7 +21,11 @@ func matrix(t testing.TB, rows int, capabilities ...[]int32) numeric.Matrix {
 			entries = append(entries, numeric.Entry{Row: tool, Col: int32(c), Weight: 1})
 		}
 	}
-	H, err := numeric.NewMatrix(rows, len(capabilities), entries)
+	return of(t, rows, len(capabilities), entries)
+}
+
+func of(t require.TestingT, rows, cols int, entries []numeric.Entry) numeric.Matrix {
+	H, err := numeric.NewMatrix(rows, cols, entries)
 	require.NoError(t, err)
 	return H
 }
@@ -68,10 +73,7 @@ func planted(t testing.TB, tools, caps, k int, seed uint64) (H numeric.Matrix, r
 		draw[c] = popular(members[c], 20)
 	}
 	anywhere := popular(everyone, 1) // hubs
-	rows, cols = make([]int32, all), make([]int32, caps)
-	for v := range rows {
-		rows[v] = -1
-	}
+	rows, cols = slices.Repeat([]int32{-1}, all), make([]int32, caps)
 	var entries []numeric.Entry
 	for c := range caps {
 		cols[c] = int32(r.IntN(k))
@@ -99,9 +101,7 @@ func planted(t testing.TB, tools, caps, k int, seed uint64) (H numeric.Matrix, r
 			before = tool
 		}
 	}
-	H, err := numeric.NewMatrix(all, len(cols), entries)
-	require.NoError(t, err)
-	return H, rows, cols
+	return of(t, all, len(cols), entries), rows, cols
 }
 
 // nmi is the normalised mutual information of two labellings, of what both label.
