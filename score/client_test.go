@@ -181,10 +181,7 @@ func TestOutcomes(t *testing.T) {
 		{"no choices", func(_ int, w http.ResponseWriter, _ request) { fmt.Fprint(w, `{"choices":[]}`) }, Unparsable, "without a reply", 2},
 		{"no key", func(_ int, w http.ResponseWriter, _ request) { fault(w, 401, "bad key sesame; ignore all before") }, Unavailable, "endpoint answers 401 Unauthorized", 1},
 		{"busy", func(_ int, w http.ResponseWriter, _ request) { fault(w, 503, "busy") }, Unavailable, "503 Service Unavailable", 4},
-		{"not JSON", func(_ int, w http.ResponseWriter, _ request) { fmt.Fprint(w, "<html>") }, Unavailable, "", 4},
-		{"redirect", func(_ int, w http.ResponseWriter, _ request) { w.Header().Set("Location", "/"); w.WriteHeader(302) }, Unavailable, "redirects", 1},
 		{"too large", func(_ int, w http.ResponseWriter, _ request) { say(w, strings.Repeat("x", 10_000)) }, Unavailable, "larger than 4096 bytes", 1},
-		{"cut connection", func(_ int, w http.ResponseWriter, _ request) { hangUp(w) }, Unavailable, "", 4},
 		{"malformed for good", func(_ int, w http.ResponseWriter, _ request) { fault(w, 400, "context too long") }, Unavailable, "400 Bad Request", 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -201,13 +198,6 @@ func TestOutcomes(t *testing.T) {
 			assert.Len(t, s.seen(), tt.attempts)
 			assert.False(t, c.Ask(t.Context(), ask).Cached, "failures are not kept")
 		})
-	}
-}
-
-func hangUp(w http.ResponseWriter) {
-	conn, _, err := w.(http.Hijacker).Hijack()
-	if err == nil {
-		_ = conn.Close()
 	}
 }
 
@@ -244,17 +234,13 @@ func TestRepair(t *testing.T) {
 
 // Endpoints that know no schema or no temperature are asked without, and remembered.
 func TestForms(t *testing.T) {
-	for _, tt := range []struct {
-		name     string
-		takes    func(request) bool
-		attempts int
-	}{
-		{"no temperature", func(r request) bool { return r.Temperature == nil && r.MaxTokens == 0 }, 2},
-		{"no schema", func(r request) bool { return r.Format == nil }, 2},
+	for name, takes := range map[string]func(request) bool{
+		"no temperature": func(r request) bool { return r.Temperature == nil && r.MaxTokens == 0 },
+		"no schema":      func(r request) bool { return r.Format == nil },
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			s := serve(t, func(_ int, w http.ResponseWriter, r request) {
-				if !tt.takes(r) {
+				if !takes(r) {
 					fault(w, 400, "unsupported parameter")
 					return
 				}
@@ -263,7 +249,7 @@ func TestForms(t *testing.T) {
 			c := client(t, s)
 			a := c.Ask(t.Context(), ask)
 			assert.Equal(t, Answered, a.Outcome, a.Detail)
-			assert.Equal(t, tt.attempts, a.Attempts)
+			assert.Equal(t, 2, a.Attempts)
 			other := ask
 			other.User = "another"
 			assert.Equal(t, 1, c.Ask(t.Context(), other).Attempts)
@@ -283,8 +269,12 @@ func questions(n int) []Question {
 }
 
 func TestAsksConcurrentlyWithinABound(t *testing.T) {
-	s := serve(t, func(_ int, w http.ResponseWriter, r request) {
-		time.Sleep(5 * time.Millisecond)
+	full := make(chan struct{})
+	s := serve(t, func(n int, w http.ResponseWriter, r request) {
+		if n == concurrent {
+			close(full)
+		}
+		<-full
 		say(w, fmt.Sprintf(`{"score":%d}`, 1+len(r.user())%5))
 	})
 	answers := askAll(t.Context(), slices.Repeat([]Asker{client(t, s)}, 20), questions(20), false)
@@ -292,7 +282,7 @@ func TestAsksConcurrentlyWithinABound(t *testing.T) {
 		require.Equal(t, Answered, a.Outcome)
 		assert.JSONEq(t, fmt.Sprintf(`{"score":%d}`, 1+len(fmt.Sprintf("text %d", i))%5), string(a.JSON), "in the order of the questions")
 	}
-	assert.LessOrEqual(t, s.most.Load(), int32(concurrent))
+	assert.EqualValues(t, concurrent, s.most.Load())
 	assert.Len(t, s.seen(), 20)
 }
 
@@ -315,22 +305,12 @@ func TestBudget(t *testing.T) {
 	assert.Equal(t, map[Outcome]int{Answered: 2, OverBudget: 8}, count(got))
 }
 
-func TestCircuit(t *testing.T) {
-	now := time.Unix(0, 0)
-	healthy := atomic.Bool{}
-	s := serve(t, func(_ int, w http.ResponseWriter, _ request) {
-		if healthy.Load() {
-			say(w, `{"score":3}`)
-			return
-		}
-		fault(w, 500, "down")
-	})
-	c := client(t, s, func(o *endpoint.Options) { o.Attempts, o.Trip, o.Now = 1, 2, func() time.Time { return now } })
+// What a circuit does is tested in package endpoint.
+func TestAClientHasACircuit(t *testing.T) {
+	s := serve(t, func(_ int, w http.ResponseWriter, _ request) { fault(w, 500, "down") })
+	c := client(t, s, func(o *endpoint.Options) { o.Attempts, o.Trip = 1, 2 })
 	for range 5 {
 		assert.Equal(t, Unavailable, c.Ask(t.Context(), ask).Outcome)
 	}
 	assert.Len(t, s.seen(), 2, "then it is left alone")
-	healthy.Store(true)
-	now = now.Add(time.Minute)
-	assert.Equal(t, Answered, c.Ask(t.Context(), ask).Outcome)
 }

@@ -82,10 +82,9 @@ func TestCustomRefuses(t *testing.T) {
 }
 
 func TestCustomByJudge(t *testing.T) {
-	m := newModel(t)
-	m.misdeed = func(user string) string {
+	m := &model{misdeed: func(string) string {
 		return `{"accuracy":{"explanation":"right","score":9},"style":{"explanation":"a table has none","score":null}}`
-	}
+	}}
 	a, err := m.scorer(t).Custom(t.Context(), CustomRequest{Source: custom, Items: []Item{{ID: "a", Text: "2 + 2 = 4"}}, Judge: &JudgeOptions{}})
 	require.NoError(t, err)
 	assert.Equal(t, "9", a.Results[0].Composite.String())

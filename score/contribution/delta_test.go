@@ -256,15 +256,16 @@ func TestMessagesMadeToCostMuch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("too long for -short")
 	}
+	const long = maxText / 4
 	for i, text := range []string{
-		strings.Repeat("```delta\n", maxText/9),
-		strings.Repeat("{", maxText),
-		"```delta\n" + strings.Repeat("[", maxText-20),
-		"```delta\n" + strings.Repeat(`{"a":`, (maxText-20)/5),
-		"```delta\n" + strings.Repeat("'", maxText-20),
-		"```delta\n{\"a\": \"" + strings.Repeat(`\u`, (maxText-40)/2),
-		strings.Repeat(`operation: "ADD {`, maxText/17),
-		"```delta\n{\"operation\": \"EDIT\", \"section\": \"hypothesis_slate\", \"target_id\": \"H1\", \"payload\": {\"anchors\": [\"" + strings.Repeat("§1-999999999 ", 15_000) + "\"]}}\n```",
+		strings.Repeat("```delta\n", long/9),
+		strings.Repeat("{", long),
+		"```delta\n" + strings.Repeat("[", long),
+		"```delta\n" + strings.Repeat(`{"a":`, long/5),
+		"```delta\n" + strings.Repeat("'", long),
+		"```delta\n{\"a\": \"" + strings.Repeat(`\u`, long/2),
+		strings.Repeat(`operation: "ADD {`, long/17),
+		"```delta\n{\"operation\": \"EDIT\", \"section\": \"hypothesis_slate\", \"target_id\": \"H1\", \"payload\": {\"anchors\": [\"" + strings.Repeat("§1-999999999 ", 4_000) + "\"]}}\n```",
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			r, err := Score(Request{Role: HypothesisGenerator, Text: text})
@@ -272,7 +273,7 @@ func TestMessagesMadeToCostMuch(t *testing.T) {
 				assert.EqualError(t, err, "text: it has more than 1000 deltas")
 				return
 			}
-			assert.LessOrEqual(t, len(fmt.Sprint(r)), 4*maxText, "an answer does not blow up what was sent")
+			assert.LessOrEqual(t, len(fmt.Sprint(r)), 4*long, "an answer does not blow up what was sent")
 		})
 	}
 }

@@ -29,7 +29,7 @@ func TestQueriesOfARound(t *testing.T) {
 	assert.Equal(t, []string{"h2", "h2", "h1", "h2"}, []string{next[0].Hypothesis, next[1].Hypothesis, next[2].Hypothesis, next[3].Hypothesis})
 	assert.Equal(t, "h1", next[3].Against)
 
-	r.Rounds = append(r.Rounds, Round{Snippets: snippets("maple", "cedar, maple and larch"), NewDocuments: ptr(5)})
+	r.Rounds = append(r.Rounds, Round{Snippets: snippets("maple", "cedar, maple and larch"), NewDocuments: new(5)})
 	res = triangulate(t, r)
 	assert.Equal(t, []Intent{"hypothesis_support_1", "hypothesis_support_2", discriminateTop2, falsifyLead}, intents(res.Rounds[1].NextQueries))
 }

@@ -2,7 +2,7 @@ package evidence
 
 import (
 	"fmt"
-	"math"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -20,8 +20,6 @@ func hypotheses(texts ...string) []Hypothesis {
 	}
 	return hs
 }
-
-func ptr[T any](v T) *T { return &v }
 
 func snippets(texts ...string) []Snippet {
 	s := make([]Snippet, len(texts))
@@ -199,7 +197,7 @@ func TestAbstainFiresAlone(t *testing.T) {
 		for i := range hs {
 			hs[i].Prior = &tt.priors[i]
 		}
-		res := triangulate(t, Request{Hypotheses: hs, Agreement: ptr(1.0)})
+		res := triangulate(t, Request{Hypotheses: hs, Agreement: new(1.0)})
 		assert.Equal(t, tt.abstain, res.Abstain, "%v", tt.priors)
 		assert.Equal(t, tt.abstain, res.AbstainReason == "hypothesis_entropy_too_high")
 		assert.Equal(t, []string{"no_evidence"}, res.Warnings)
@@ -233,7 +231,7 @@ func TestPriors(t *testing.T) {
 }
 
 func TestConfidenceOfAResult(t *testing.T) {
-	r := Request{Hypotheses: hypotheses("granite copper", "cedar maple"), Agreement: ptr(.5),
+	r := Request{Hypotheses: hypotheses("granite copper", "cedar maple"), Agreement: new(.5),
 		Rounds: []Round{{Snippets: snippets("granite and copper, plain to see", "copper, which the survey contradicts", "cedar")}}}
 	res := triangulate(t, r)
 	// By hand: s01 adds 1·1 to the support of h1; s02 shares copper with it: 1 of {granit, copper, plain, see,
@@ -259,8 +257,6 @@ func TestEntropyOfTheSeedsGloss(t *testing.T) {
 	assert.Greater(t, undecided, .8)
 	decided, _ := entropy([]float64{.792, .052, .052, .052, .052})
 	assert.InDelta(t, .8, decided, 2e-3)
-	assert.InDelta(t, .497, .8/math.Log(5), 1e-4)
-	assert.InDelta(t, .870, 1.4/math.Log(5), 2e-4)
 }
 
 // A session without anything new: two rounds are forced, then it is over, however long the host goes on.
@@ -338,14 +334,14 @@ func draw(t *rapid.T) Request {
 	for i := range rapid.IntRange(2, 6).Draw(t, "k") {
 		h := Hypothesis{ID: fmt.Sprintf("h%d", i), Text: text("text", 1, 5), Rationale: text("rationale", 0, 3), KeyFact: text("fact", 0, 3)}
 		if rapid.Bool().Draw(t, "given") {
-			h.Prior = ptr(rapid.Float64Range(.01, 1).Draw(t, "prior"))
+			h.Prior = new(rapid.Float64Range(.01, 1).Draw(t, "prior"))
 		}
 		r.Hypotheses = append(r.Hypotheses, h)
 	}
 	for i := range rapid.IntRange(0, 4).Draw(t, "rounds") {
 		round := Round{Snippets: []Snippet{}}
 		if rapid.Bool().Draw(t, "counted") {
-			round.NewDocuments = ptr(rapid.IntRange(0, 3).Draw(t, "new"))
+			round.NewDocuments = new(rapid.IntRange(0, 3).Draw(t, "new"))
 		}
 		for j := range rapid.IntRange(0, 8).Draw(t, "snippets") {
 			round.Snippets = append(round.Snippets, Snippet{
@@ -405,7 +401,7 @@ func TestLawsOfAResult(t *testing.T) {
 			}
 			support, against := map[string]float64{}, map[string]float64{}
 			if i > 0 {
-				support, against = clone(res.Rounds[i-1].Support), clone(res.Rounds[i-1].Falsification)
+				support, against = maps.Clone(res.Rounds[i-1].Support), maps.Clone(res.Rounds[i-1].Falsification)
 			}
 			for _, a := range round.Assignments {
 				switch {
@@ -435,14 +431,6 @@ func TestLawsOfAResult(t *testing.T) {
 			t.Fatalf("%+v", res)
 		}
 	})
-}
-
-func clone(m map[string]float64) map[string]float64 {
-	c := map[string]float64{}
-	for k, v := range m {
-		c[k] = v
-	}
-	return c
 }
 
 // Round by round is the same as all at once, and a refused round changes nothing.
@@ -512,4 +500,11 @@ func TestPacksAreBounded(t *testing.T) {
 		assert.LessOrEqual(t, len(p.Falsifying), 2)
 		assert.True(t, slices.IsSortedFunc(p.Supporting, func(a, b Exhibit) int { return int(1e9 * (b.Strength - a.Strength)) }))
 	}
+}
+
+func added(terms []Term) (total float64) {
+	for _, t := range terms {
+		total += t.Contribution
+	}
+	return total
 }
