@@ -72,8 +72,7 @@ func TestBackOff(t *testing.T) {
 	for range 12 {
 		m.Observe(1, []int32{2}, Success, day0, 0)
 	}
-	r := m.Freeze()
-	assert.InDelta(t, .25, r.After(1, 0).FailureRate(), 1e-12)
+	assert.InDelta(t, .25, m.Freeze().After(1, 0).FailureRate(), 1e-12)
 	m.Observe(1, []int32{0}, Failure, day0, 0)
 	assert.InDelta(t, 1, m.Freeze().After(1, 0).FailureRate(), 1e-12)
 }

@@ -1,10 +1,12 @@
 package episodic
 
 import (
-	"cmp"
+	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,60 +14,35 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Done is a call that is over, as a file tells of it.
-type Done struct {
-	Call
-	End  time.Time // zero: not known, it is taken to have ended as soon as it began
-	Step Step      // what it was; its group is set by the rule
-}
+var event = regexp.MustCompile(`^(\w+)([+!-])([\d.]*)(?:@(\w+))?(?:=(\w+))?$`)
 
-// episodes cuts calls that are over into episodes, by the rule of [Session], in the order of their
-// first calls. The calls count in the order in which they began; where that is not known,
-// or the same, in the order given. A call that begins when another ends comes after it.
-func (s *Session) episodes(calls []Done) []Episode {
-	type moment struct {
-		call, kind int // kind 0 ends, 1 begins
-		at         time.Time
-	}
-	var episodes []Episode
-	first := map[string]int{} // episode → call
-	var moments []moment
-	clock := time.Time{} // a call without a time begins with the one before it
-	for i := range calls {
-		c := &calls[i]
-		if !c.Start.IsZero() {
-			clock = c.Start
+// play cuts calls into episodes by the rule of [Session], from their events: "a+1" begins call a after a second and
+// "a-5" ends it; "a+1@m" is of a message m, and "a+1=x" has the intent x. "a!" drops a call that was none.
+func play(t *testing.T, events string) (episodes []Episode) {
+	s, first := NewSession("test", "s"), true
+	for _, text := range strings.Fields(events) {
+		m, at := event.FindStringSubmatch(text), time.Time{}
+		require.NotNil(t, m, text)
+		if seconds, err := strconv.ParseFloat(m[3], 64); err == nil {
+			at = after(seconds)
 		}
-		moments = append(moments, moment{i, 1, clock})
-		if c.End.After(clock) {
-			moments = append(moments, moment{i, 0, c.End})
-		}
-	}
-	slices.SortStableFunc(moments, func(a, b moment) int {
-		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.kind, b.kind))
-	})
-	at := map[string]int{}
-	for _, m := range moments {
-		c := &calls[m.call]
-		if m.kind == 0 {
-			s.End(c.ID, m.at)
+		switch m[2] {
+		case "-":
+			s.End(m[1], at)
+			continue
+		case "!":
+			s.Drop(m[1])
+			steps := &episodes[len(episodes)-1].Steps
+			*steps = slices.DeleteFunc(*steps, func(step Step) bool { return step.Tool == m[1] })
 			continue
 		}
-		p := s.Begin(c.Call)
-		e, ok := at[p.Episode]
-		if !ok {
-			e = len(episodes)
-			at[p.Episode], first[p.Episode] = e, m.call
-			episodes = append(episodes, Episode{ID: p.Episode, Session: p.Session, Intent: p.Intent, Time: p.Time})
+		p := s.Begin(Call{ID: m[1], Start: at, Group: m[4], Intent: m[5]})
+		if first || episodes[len(episodes)-1].ID != p.Episode {
+			episodes, first = append(episodes, Episode{ID: p.Episode, Session: p.Session, Intent: p.Intent, Time: p.Time}), false
 		}
-		step := c.Step
-		step.Group = p.Group
-		episodes[e].Steps = append(episodes[e].Steps, step)
-		if !c.End.After(m.at) {
-			s.End(c.ID, m.at)
-		}
+		e := &episodes[len(episodes)-1]
+		e.Steps = append(e.Steps, Step{Tool: m[1], Group: p.Group})
 	}
-	slices.SortStableFunc(episodes, func(a, b Episode) int { return cmp.Compare(first[a.ID], first[b.ID]) })
 	for i := range episodes {
 		NumberGroups(episodes[i].Steps)
 	}
@@ -77,15 +54,6 @@ var noon = time.Date(2026, 8, 10, 12, 0, 0, 0, time.UTC)
 func after(seconds float64) time.Time {
 	return noon.Add(time.Duration(seconds * float64(time.Second)))
 }
-
-// done is a call from one second to another.
-func done(id string, from, to float64) Done {
-	return Done{Call: Call{ID: id, Start: after(from)}, End: after(to), Step: Step{Tool: id}}
-}
-
-func grouped(d Done, group string) Done { d.Group = group; return d }
-
-func about(d Done, intent string) Done { d.Intent = intent; return d }
 
 // layers writes episodes as tools, those of a group in brackets.
 func layers(episodes []Episode) (s string) {
@@ -110,29 +78,23 @@ func layers(episodes []Episode) (s string) {
 }
 
 func TestEpisodesOfASession(t *testing.T) {
-	minute := 60.0
-	for _, tt := range []struct {
-		name  string
-		calls []Done
-		want  string
-	}{
-		{"none", nil, ""},
-		{"one after the other", []Done{done("a", 0, 1), done("b", 1, 2), done("c", 3, 3)}, "abc"},
-		{"overlapping", []Done{done("a", 0, 5), done("b", 1, 3), done("c", 6, 7)}, "[ab]c"},
-		{"given out of order", []Done{done("c", 6, 7), done("b", 1, 3), done("a", 0, 5)}, "[ab]c"},
-		{"a long one beside a chain", []Done{done("l", 0, 9), done("a", 1, 2), done("b", 3, 4), done("c", 5, 6)}, "[la]bc"},
-		{"at the same moment without length", []Done{done("a", 1, 1), done("b", 1, 1)}, "ab"},
-		{"begins when another ends", []Done{done("a", 0, 1), done("b", 1, 2)}, "ab"},
-		{"of one message", []Done{grouped(done("a", 0, 1), "m1"), grouped(done("b", 2, 3), "m1"), grouped(done("c", 4, 5), "m2")}, "[ab]c"},
-		{"of two messages that overlap", []Done{grouped(done("a", 0, 5), "m1"), grouped(done("b", 1, 3), "m2")}, "ab"},
-		{"a gap", []Done{done("a", 0, 1), done("b", 31*minute, 31*minute+1)}, "ab"[:1] + " | b"},
-		{"no gap: one was running", []Done{done("a", 0, 40*minute), done("b", 41*minute, 42*minute)}, "ab"},
-		{"no gap: while one was running", []Done{done("a", 0, 80*minute), done("b", 1, 2), done("c", 40*minute, 41*minute)}, "[ab]c"},
-		{"another intent", []Done{about(done("a", 0, 1), "x"), done("b", 2, 3), about(done("c", 4, 5), "y"), about(done("d", 6, 7), "y")}, "ab | cd"},
-		{"without times", []Done{{Call: Call{ID: "a"}, Step: Step{Tool: "a"}}, {Call: Call{ID: "b"}, Step: Step{Tool: "b"}}}, "ab"},
+	for _, tt := range []struct{ name, events, want string }{
+		{"none", "", ""},
+		{"one after the other", "a+0 a-1 b+1 b-2 c+3 c-3", "abc"},
+		{"overlapping", "a+0 b+1 b-3 a-5 c+6 c-7", "[ab]c"},
+		{"a long one beside a chain", "l+0 a+1 a-2 b+3 b-4 c+5 c-6 l-9", "[la]bc"},
+		{"of one message", "a+0@m1 a-1 b+2@m1 b-3 c+4@m2 c-5", "[ab]c"},
+		{"of two messages that overlap", "a+0@m1 b+1@m2 b-3 a-5", "ab"},
+		{"a gap", "a+0 a-1 b+1860 b-1861", "a | b"},
+		{"no gap: one was running", "a+0 a-2400 b+2460 b-2520", "ab"},
+		{"no gap: while one was running", "a+0 b+1 b-2 c+2400 c-2460 a-4800", "[ab]c"},
+		{"another intent", "a+0=x a-1 b+2 b-3 c+4=y c-5 d+6=y d-7", "ab | cd"},
+		{"without times", "a+ a- b+ b-", "ab"},
+		{"one dropped beside another that runs", "a+ b+ a! c+ c- d+", "[bc]d"},
+		{"one dropped when nothing runs", "a+ a- b+ b! c+", "ac"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := NewSession("test", "s").episodes(tt.calls)
+			got := play(t, tt.events)
 			assert.Equal(t, tt.want, layers(got))
 			for i := range got {
 				require.NoError(t, got[i].Normalise())
@@ -152,20 +114,6 @@ func TestAUsersMessageBeginsAnEpisode(t *testing.T) {
 	s.End("a", after(4)) // of the episode before: it says nothing of this one's layer
 	c := s.Begin(Call{ID: "c", Start: after(5)})
 	assert.Equal(t, "1", c.Group, "b has not ended")
-}
-
-// A call that was none leaves the others as they are.
-func TestDroppedCallsHaveNoPlace(t *testing.T) {
-	s := NewSession("test", "s")
-	begin := func(id string) Place { return s.Begin(Call{ID: id}) }
-	begin("a")
-	begin("b")
-	s.Drop("a")
-	require.Equal(t, "1", begin("c").Group, "b still runs and none has ended")
-	s.End("c", time.Time{})
-	require.Equal(t, "2", begin("d").Group)
-	s.Drop("d")
-	require.Equal(t, "3", begin("e").Group, "nothing runs beside it")
 }
 
 func TestFullEpisodesEnd(t *testing.T) {
@@ -201,29 +149,34 @@ func TestSessionsAreResumedAndRest(t *testing.T) {
 func TestRandomSessions(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	for range 300 {
-		var calls []Done
-		at := map[string]Done{}
+		var events []string // with their moments in front, by which they are sorted: ends before beginnings
+		from, to := map[string]int{}, map[string]int{}
 		for i := range 1 + r.IntN(12) {
-			from := float64(r.IntN(20)) / 2
-			d := done(strconv.Itoa(i), from, from+float64(r.IntN(8))/2)
-			calls, at[d.ID] = append(calls, d), d
+			id := fmt.Sprint("c", i)
+			from[id] = r.IntN(20)
+			to[id] = from[id] + 1 + r.IntN(8)
+			events = append(events, fmt.Sprintf("%02d 1 %s+%d", from[id], id, from[id]), fmt.Sprintf("%02d 0 %s-%d", to[id], id, to[id]))
+		}
+		slices.Sort(events)
+		for i := range events {
+			events[i] = events[i][len("00 0 "):]
 		}
 		n := 0
-		for _, e := range NewSession("test", "s").episodes(calls) {
+		for _, e := range play(t, strings.Join(events, " ")) {
 			n += len(e.Steps)
 			for i := 0; i < len(e.Steps); {
 				end := e.layerEnd(i)
 				for j := i; j < end; j++ {
-					a := at[e.Steps[j].Tool]
-					require.False(t, j > 0 && a.Start.Before(at[e.Steps[j-1].Tool].Start))
+					id := e.Steps[j].Tool
+					require.False(t, j > 0 && from[id] < from[e.Steps[j-1].Tool])
 					for k := i; k < j; k++ {
-						require.True(t, at[e.Steps[k].Tool].End.After(a.Start), "in a layer, but one ended before the other began")
+						require.Greater(t, to[e.Steps[k].Tool], from[id], "in a layer, but one ended before the other began")
 					}
 				}
 				i = end
 			}
 		}
-		require.Equal(t, len(calls), n)
+		require.Len(t, from, n)
 	}
 }
 
