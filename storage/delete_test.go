@@ -65,8 +65,7 @@ func testWorkspaces(t *testing.T, s *Store) {
 	for i := range 3 {
 		require.NoError(t, s.Delete(ctx, "a"))
 		require.ErrorIs(t, s.Delete(ctx, "a"), ErrNotFound)
-		exists := s.Exists("a")
-		require.False(t, exists)
+		require.False(t, s.Exists("a"))
 		require.Empty(t, collect(t, s.Read(ctx, "a", 0)))
 		_, _, err = s.Table("a").Get(ctx, "row")
 		require.ErrorIs(t, err, ErrNotFound)

@@ -24,7 +24,6 @@ import (
 // stopped, and the image is copied as it is then. All that was acknowledged by then is in the copy; with syncing
 // switched off it must not be, or the test shows nothing. It needs root and ext4. WAYMARK_CUTS sets the number.
 func TestPowerCut(t *testing.T) {
-	t.Parallel()
 	mkfs, err := exec.LookPath("mkfs.ext4")
 	if err != nil || os.Geteuid() != 0 {
 		t.Skip("needs root and mkfs.ext4, to mount a file system of its own")
@@ -160,7 +159,6 @@ func writeUntilFull(dir string) {
 // Another process fills a small disk while this one writes. It refuses, goes on reading, ends in order, and after
 // something was freed everything that was acknowledged is there. It needs root, to mount a disk of its own.
 func TestDiskFilledByAnother(t *testing.T) {
-	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to mount a tmpfs")
 	}

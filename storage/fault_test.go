@@ -47,7 +47,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// child is this binary as the process that TestMain makes of it for a setting, and the lines that it prints.
+// child is this binary as the process that TestMain makes of it for a setting, and the lines that it prints. Tests with
+// processes do not run beside others: until a new process executes its program it holds the locks of all open stores.
 func child(t *testing.T, settings ...string) (cmd *exec.Cmd, lines *bufio.Scanner) {
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -312,7 +313,6 @@ func filesOf(t *testing.T, dir string) (all []string) {
 // damaged. Nothing is lost without a word, and no process dies. WAYMARK_DAMAGES sets how often each file is damaged at
 // random.
 func TestDamageAnywhere(t *testing.T) {
-	t.Parallel()
 	if testing.Short() {
 		t.Skip("too long for -short")
 	}
@@ -409,7 +409,6 @@ func TestHighwater(t *testing.T) {
 }
 
 func TestInUse(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	s := openTest(t, dir, Options{})
 	_, err := Open(dir, Options{Logger: quiet})

@@ -162,20 +162,16 @@ func (p *pgServer) crash() {
 
 // pgProxy passes connections on to a server, and cuts them off from it.
 type pgProxy struct {
-	net.Listener
-
-	socket string
-	pass   func(sent []byte) bool // receives what clients send; false: nothing is passed on and all connections are cut
-	mu     sync.Mutex
-	conns  []net.Conn
+	mu    sync.Mutex
+	conns []net.Conn
 }
 
-// startProxy listens until the test ends.
+// startProxy listens until the test ends. pass receives what clients send; if it returns false, nothing is passed on and
+// all connections are cut.
 func startProxy(t testing.TB, server *pgServer, pass func(p *pgProxy, sent []byte) bool) (address string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	p := &pgProxy{Listener: l, socket: filepath.Join(server.dir, ".s.PGSQL.5432")}
-	p.pass = func(sent []byte) bool { return pass(p, sent) }
+	p := new(pgProxy)
 	t.Cleanup(func() { l.Close(); p.cut() })
 	go func() {
 		for {
@@ -183,7 +179,7 @@ func startProxy(t testing.TB, server *pgServer, pass func(p *pgProxy, sent []byt
 			if err != nil {
 				return
 			}
-			out, err := net.Dial("unix", p.socket)
+			out, err := net.Dial("unix", filepath.Join(server.dir, ".s.PGSQL.5432"))
 			if err != nil {
 				in.Close()
 				continue
@@ -191,19 +187,19 @@ func startProxy(t testing.TB, server *pgServer, pass func(p *pgProxy, sent []byt
 			p.mu.Lock()
 			p.conns = append(p.conns, in, out)
 			p.mu.Unlock()
-			go p.copy(out, in, p.pass)
-			go p.copy(in, out, func([]byte) bool { return true })
+			go p.copy(out, in, pass)
+			go p.copy(in, out, func(*pgProxy, []byte) bool { return true })
 		}
 	}()
 	return "postgres://waymark@" + l.Addr().String() + "/postgres?application_name=proxied"
 }
 
-func (p *pgProxy) copy(to, from net.Conn, pass func([]byte) bool) {
+func (p *pgProxy) copy(to, from net.Conn, pass func(*pgProxy, []byte) bool) {
 	defer to.Close()
 	for buffer := make([]byte, 32<<10); ; {
 		n, err := from.Read(buffer)
 		if n > 0 && err == nil {
-			if !pass(buffer[:n]) {
+			if !pass(p, buffer[:n]) {
 				p.cut()
 				return
 			}

@@ -174,8 +174,7 @@ func testBatch(t *testing.T, s *Store) {
 	_, err := s.Append(ctx, "w", Batch{Records: []Record{{Key: "k"}}, Changes: []Change{{Key: "a", Value: []byte("x")}, {"b", []byte("y"), &one}}})
 	require.ErrorIs(t, err, ErrConflict)
 	require.Zero(t, s.Head("w"))
-	exists := s.Exists("w")
-	require.False(t, exists)
+	require.False(t, s.Exists("w"))
 	done, err := s.Append(ctx, "w", Batch{
 		Records: []Record{{Key: "k"}}, Changes: []Change{{Key: "a", Value: []byte("x")}, {"b", []byte("y"), new(uint64)}, {Key: "c"}},
 	})
