@@ -2,9 +2,9 @@ package run
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -92,68 +92,45 @@ func TestConditions(t *testing.T) {
 
 // Each of these would take all memory or hours without the budget.
 func TestExpressionBombs(t *testing.T) {
-	double := func(step string, times int) string {
-		source := "let a0 = " + step + ";"
-		for i := 1; i <= times; i++ {
-			source += " let a" + string(rune('a'+i%26)) + itoa(i) + " = " + strings.ReplaceAll("[P, P]", "P", prev(i)) + ";"
+	doubled := func(first, next string) string { // a60 consists of 2⁶⁰ times the first; P is the value before
+		source := "let a0 = " + first + ";"
+		for i := range 60 {
+			source += fmt.Sprintf(" let a%d = %s;", i+1, strings.ReplaceAll(next, "P", fmt.Sprint("a", i)))
 		}
-		return source + " " + prev(times+1)
+		return source
 	}
-	concat := "let a0 = 'aaaaaaaaaaaaaaaa';"
-	for i := 1; i <= 60; i++ {
-		concat += " let a" + string(rune('a'+i%26)) + itoa(i) + " = " + prev(i) + " + " + prev(i) + ";"
-	}
-	concat += " len(" + prev(61) + ")"
 	list := make([]any, 100_000)
 	for i := range list {
 		list[i] = i
 	}
 	for name, source := range map[string]string{
-		"strings that double":  concat,
-		"lists that double":    double("[1]", 60),
-		"equal doubles":        double("[1]", 60) + " == " + prev(61),
+		"strings that double":  doubled("'aaaaaaaaaaaaaaaa'", "P + P") + " len(a60)",
+		"lists that double":    doubled("[1]", "[P, P]") + " a60",
+		"equal doubles":        doubled("[1]", "[P, P]") + " a60 == a60",
 		"loops in loops":       "count(1..9999, count(1..9999, count(1..9999, # > 0) > 0) > 0)",
 		"a long range":         "1..1000000000",
 		"a nest by reduce":     "reduce(1..100000, [#acc], [])",
 		"a text by reduce":     "reduce(1..100000, #acc + #acc, 'a')",
 		"any over equal lists": "any(1..100000, (1..100000) == (1..100000) and false)",
 
-		"a list looked through":    "any(1..300000, 'x' in params.list)",
-		"a list compared":          "any(1..300000, params.list != params.list)",
-		"the largest of a list":    "any(1..300000, max(params.list) < 0)",
-		"a text looked through":    "any(1..300000, params.text contains 'b')",
-		"an index in a text":       "any(1..300000, indexOf(params.text, 'b') > 0)",
-		"texts compared":           "any(1..300000, params.text != params.same)",
-		"texts in order":           "any(1..300000, params.text < params.same)",
-		"a pattern in a text":      "any(1..300000, params.text matches 'a+b')",
-		"a large pattern":          "params.text matches '(?:a?){400}b'",
-		"a large pattern given":    "params.text matches params.pattern",
-		"patterns without an end":  "any(1..300000, 'a' matches '(?:a?){400}b' + string(#))",
-		"a text put into capitals": "any(1..300000, upper(params.text) == '')",
+		"a list compared":         "any(1..300000, params.list != params.list)",
+		"a text looked through":   "any(1..300000, params.text contains 'b')",
+		"a pattern in a text":     "any(1..300000, params.text matches 'a+b')",
+		"a large pattern":         "params.text matches '(?:a?){400}b'",
+		"a large pattern given":   "params.text matches params.pattern",
+		"patterns without an end": "any(1..300000, 'a' matches '(?:a?){400}b' + string(#))",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			x, err := compileExpression(source, false)
 			require.NoError(t, err, source)
 			env := testEnv()
-			env["params"] = map[string]any{"list": list, "text": strings.Repeat("a", 1<<20), "same": strings.Repeat("a", 1<<20), "pattern": "(?:a?){400}b"}
-			began := time.Now()
+			env["params"] = map[string]any{"list": list, "text": strings.Repeat("a", 1<<20), "pattern": "(?:a?){400}b"}
 			_, err = x.value(env)
 			require.ErrorIs(t, err, errBudget)
-			assert.Less(t, time.Since(began), 10*time.Second, "far less than without a budget")
 		})
 	}
 }
-
-// prev is the name of the variable before number i.
-func prev(i int) string {
-	if i--; i == 0 {
-		return "a0"
-	}
-	return "a" + string(rune('a'+i%26)) + itoa(i)
-}
-
-func itoa(i int) string { b, _ := json.Marshal(i); return string(b) }
 
 func FuzzExpression(f *testing.F) {
 	f.Add("map(tasks.t1.result.items, .id)")
