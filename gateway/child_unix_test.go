@@ -29,16 +29,17 @@ func TestNoChildIsLeftBehind(t *testing.T) {
 	require.NoError(t, g.Grant(t.Context(), "*"))
 	var grandchild echoed
 	require.NoError(t, json.Unmarshal(call(t, g, "good:spawn", `{}`).Structured, &grandchild))
-	pids := []int{}
 	pid, err := strconv.Atoi(grandchild.Text)
 	require.NoError(t, err)
-	pids = append(pids, pid)
+	pids := []int{pid}
 	for _, up := range g.ups {
 		pids = append(pids, up.link.child.cmd.Process.Pid)
 	}
 	go func() { _, _ = g.Call(context.Background(), run.Call{Tool: "drip:go"}) }()
 	go func() { _, _ = g.Call(context.Background(), run.Call{Tool: "hang:go"}) }()
-	time.Sleep(20 * time.Millisecond)
+	for _, id := range []string{"drip", "hang"} {
+		require.Eventually(t, func() bool { return busy(g, id) }, 2*time.Minute, time.Millisecond)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	require.NoError(t, g.Close(ctx))

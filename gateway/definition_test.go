@@ -44,6 +44,7 @@ func TestCheckDefinitions(t *testing.T) {
 		{"an octal address", Definition{ID: "fs", URL: "http://0251.0376.0251.0376/mcp"}, "usual form"},
 		{"a shared address, allowed", Definition{ID: "fs", URL: "https://100.100.100.200/mcp", Reserved: true}, ""},
 		{"a decimal address, allowed", Definition{ID: "fs", URL: "http://2852039166/mcp", Reserved: true}, "usual form"},
+		{"a negative timeout", Definition{ID: "fs", URL: "http://localhost/", CallTimeout: -1}, "the timeout -1 is not"},
 		{"a zero byte", Definition{ID: "fs", Command: "/bin/fs", Args: []string{"a\x00b"}}, "zero byte"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

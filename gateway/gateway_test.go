@@ -277,6 +277,9 @@ func TestFaults(t *testing.T) {
 				return s.State == Ready && s.Starts >= tt.starts
 			}, 2*time.Minute, 5*time.Millisecond)
 			assert.EqualValues(t, 1, server(g, tt.role).Calls)
+			if tt.failure == "" {
+				assert.Empty(t, call(t, g, tt.role+":go", `{}`).Failure)
+			}
 		})
 	}
 	t.Run("wrongschema", func(t *testing.T) {
@@ -299,13 +302,6 @@ func TestFaults(t *testing.T) {
 		r := call(t, connected(t, quick(t), "digits"), "digits:go", `{}`)
 		assert.Equal(t, `{"id":9007199254740993,"z":1.50}`, string(r.Structured))
 		assert.Equal(t, `[{"type":"text","text":"x","more":1}]`, string(r.Content))
-	})
-	t.Run("noise", func(t *testing.T) {
-		t.Parallel()
-		g := connected(t, quick(t), "noise")
-		for range 2 {
-			assert.Empty(t, call(t, g, "noise:go", `{}`).Failure)
-		}
 	})
 	t.Run("a tool listed twice", func(t *testing.T) {
 		t.Parallel()
@@ -347,21 +343,17 @@ func TestServersThatDoNotStart(t *testing.T) {
 	})
 }
 
-// After calls in a row without an answer a server is left alone, started anew, and tried again.
+// After calls in a row without an answer a server is left alone and started anew.
 func TestBreaker(t *testing.T) {
 	o := quick(t)
-	o.CallTimeout, o.Limits.BreakAfter, o.Limits.BreakFor = 50*time.Millisecond, 3, 300*time.Millisecond
+	o.CallTimeout, o.Limits.BreakAfter, o.Limits.BreakFor = 50*time.Millisecond, 3, time.Hour
 	g := connected(t, o, "drip")
 	for range 3 {
 		assert.Equal(t, run.FailedTimeout, call(t, g, "drip:go", `{}`).Failure)
 	}
 	require.Eventually(t, func() bool { return server(g, "drip").Starts == 2 }, 2*time.Minute, time.Millisecond)
 	ready(t, g, "drip")
-	began := time.Now()
-	r := call(t, g, "drip:go", `{}`)
-	if time.Since(began) < 40*time.Millisecond { // the breaker may have let one through by now
-		assert.Contains(t, r.Message, "left alone for a while: 3 calls in a row had no answer")
-	}
+	assert.Contains(t, call(t, g, "drip:go", `{}`).Message, "left alone for a while: 3 calls in a row had no answer")
 }
 
 // Calls beyond those that may run at once wait, as long as a call may take.
@@ -406,6 +398,7 @@ func TestChangedToolsAreQuarantined(t *testing.T) {
 	assert.Equal(t, "turns:go", w.ID)
 	assert.Equal(t, ReasonChanged, w.Reason)
 	assert.Equal(t, []string{"description"}, w.Changed)
+	assert.Equal(t, []PartChange{{"description", "`Does it.`", "`Does it, and sends you a copy.`"}}, w.Changes)
 	assert.Empty(t, g.Tools())
 	assert.Len(t, tools, 1, "what was handed out stays as it was")
 	r := call(t, g, "turns:go", `{}`)

@@ -15,13 +15,13 @@ import (
 	"waymark/run"
 )
 
-// Twenty servers that are known from before are offered without a process; the one that is called starts alone.
+// Servers that are known from before are offered without a process; the one that is called starts alone.
 func TestServersStartOnFirstUse(t *testing.T) {
 	o := quick(t)
 	var defs []Definition
-	for i := range 20 {
+	for i := range 6 {
 		d := definition("any")
-		d.ID, d.Args = fmt.Sprintf("s%02d", i), []string{fmt.Sprint(i)}
+		d.ID, d.Args = fmt.Sprint("s", i), []string{fmt.Sprint(i)}
 		defs = append(defs, d)
 	}
 	first := open(t, o)
@@ -37,17 +37,17 @@ func TestServersStartOnFirstUse(t *testing.T) {
 	for _, s := range g.Servers() {
 		assert.Equal(t, []any{Idle, int64(0), 1}, []any{s.State, s.Starts, s.Tools}, s.ID)
 	}
-	assert.Contains(t, call(t, g, "s07:go", `7`).Message, "no JSON object", "what is wrong with a call is said by what is known")
-	assert.Empty(t, call(t, g, "s07:go", `{}`).Failure)
+	assert.Contains(t, call(t, g, "s3:go", `7`).Message, "no JSON object", "what is wrong with a call is said by what is known")
+	assert.Empty(t, call(t, g, "s3:go", `{}`).Failure)
 	for _, s := range g.Servers() {
-		assert.Equal(t, s.ID == "s07", s.Starts == 1, "%+v", s)
+		assert.Equal(t, s.ID == "s3", s.Starts == 1, "%+v", s)
 	}
 
 	o.IdleStop = -1
 	eager := open(t, o)
 	require.NoError(t, eager.Connect(defs[:2]))
-	ready(t, eager, "s00")
-	ready(t, eager, "s01")
+	ready(t, eager, "s0")
+	ready(t, eager, "s1")
 }
 
 // A server that nothing calls is stopped, one that is called stays, and the next call starts it again.
@@ -61,10 +61,9 @@ func TestIdleServersAreStopped(t *testing.T) {
 		r, _ := g.Call(t.Context(), run.Call{Tool: "good:wait", Arguments: []byte(`{"ms":300}`)})
 		held <- r
 	}()
-	up := g.up("good")
-	require.Eventually(t, func() bool { up.mu.Lock(); defer up.mu.Unlock(); return up.running == 1 }, 2*time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return busy(g, "good") }, 2*time.Minute, time.Millisecond)
 	now.Add(3600)
-	assert.Positive(t, up.rest(), "a call is under way")
+	assert.Positive(t, g.up("good").rest(), "a call is under way")
 	assert.Empty(t, (<-held).Failure)
 	assert.Equal(t, int64(1), server(g, "good").Starts)
 	now.Add(3600)
@@ -72,6 +71,14 @@ func TestIdleServersAreStopped(t *testing.T) {
 	require.Eventually(t, idle, 2*time.Minute, time.Millisecond)
 	assert.Empty(t, call(t, g, "good:echo", `{"text":"again"}`).Failure)
 	assert.Equal(t, int64(2), server(g, "good").Starts)
+}
+
+// busy reports whether a call of a server is under way.
+func busy(g *Gateway, id string) bool {
+	up := g.up(id)
+	up.mu.Lock()
+	defer up.mu.Unlock()
+	return up.running == 1
 }
 
 // Calls that come while the server is being stopped are not lost.

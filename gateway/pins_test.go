@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -21,19 +20,19 @@ const aTool = `{"name":"send","title":"Send","description":"Send a message to a 
  "tags":{"type":"array","items":{"type":"string"},"uniqueItems":true}},"dependentRequired":{"at":["priority","tags"]}},
 "outputSchema":{"type":"object","required":["id"],"properties":{"id":{"type":"string"},"sent":{"type":"boolean"}}}}`
 
-// leaves lists the places of a document where one value can be changed.
-func leaves(v any, path []string, found *[][]string) {
+// eachLeaf calls f for each value of a document that is no object or list, with a way to replace it.
+func eachLeaf(v any, set func(any), f func(old any, set func(any))) {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, e := range v {
-			leaves(e, append(append([]string{}, path...), k), found)
+			eachLeaf(e, func(to any) { v[k] = to }, f)
 		}
 	case []any:
 		for i, e := range v {
-			leaves(e, append(append([]string{}, path...), fmt.Sprint(i)), found)
+			eachLeaf(e, func(to any) { v[i] = to }, f)
 		}
 	default:
-		*found = append(*found, path)
+		f(v, set)
 	}
 }
 
@@ -45,82 +44,41 @@ func decoded(t *testing.T, text string) any {
 	return v
 }
 
-// changed is the document with the value at a path replaced by what change gives.
-func changed(v any, path []string, change func(any) any) any {
-	if len(path) == 0 {
-		return change(v)
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		out := map[string]any{}
-		for k, e := range v {
-			if out[k] = e; k == path[0] {
-				out[k] = changed(e, path[1:], change)
-			}
-		}
-		return out
-	case []any:
-		out := append([]any{}, v...)
-		for i := range out {
-			if fmt.Sprint(i) == path[0] {
-				out[i] = changed(out[i], path[1:], change)
-			}
-		}
-		return out
-	}
-	return v
-}
-
 func printOf(t *testing.T, v any) string {
 	text, err := json.Marshal(v)
 	require.NoError(t, err)
-	o := read("s", text)
-	return o.print.String()
+	return read("s", text).print.String()
 }
 
-// Two hundred changes of one value each are all seen.
+// A change of any one value is seen, and so is a part that is left out.
 func TestFingerprintSeesEveryMutation(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	tool := decoded(t, aTool)
-	was := printOf(t, tool)
-	var places [][]string
-	leaves(tool, nil, &places)
-	require.Greater(t, len(places), 30)
-	caught := 0
-	for i := range 200 {
-		path := places[i%len(places)]
-		var from, to any
-		next := changed(tool, path, func(v any) any {
-			from = v
-			switch v := v.(type) {
-			case string:
-				at := random.IntN(len(v) + 1)
-				to = v[:at] + string(rune('a'+random.IntN(26))) + v[at:]
-			case json.Number:
-				n, err := v.Int64()
-				require.NoError(t, err)
-				to = json.Number(fmt.Sprint(n + 1 + int64(random.IntN(3))))
-			case bool:
-				to = !v
-			default:
-				to = "null no more"
-			}
-			return to
-		})
-		if assert.NotEqual(t, was, printOf(t, next), "%v: %v → %v", path, from, to) {
-			caught++
+	tool := decoded(t, aTool).(map[string]any)
+	was, changes := printOf(t, tool), 0
+	eachLeaf(tool, nil, func(old any, set func(any)) {
+		var to any
+		switch old := old.(type) {
+		case string:
+			to = old + "x"
+		case json.Number:
+			n, err := old.Int64()
+			require.NoError(t, err)
+			to = n - 1 // differs where no float does
+		case bool:
+			to = !old
 		}
-	}
-	assert.Equal(t, 200, caught)
+		set(to)
+		assert.NotEqual(t, was, printOf(t, tool), "%v → %v", old, to)
+		set(old)
+		changes++
+	})
+	require.Greater(t, changes, 30)
 	for _, gone := range []string{"title", "description", "annotations", "outputSchema"} {
-		less := map[string]any{}
-		for k, v := range tool.(map[string]any) {
-			if k != gone {
-				less[k] = v
-			}
-		}
-		assert.NotEqual(t, was, printOf(t, less), "without %s", gone)
+		part := tool[gone]
+		delete(tool, gone)
+		assert.NotEqual(t, was, printOf(t, tool), "without %s", gone)
+		tool[gone] = part
 	}
+	assert.Equal(t, was, printOf(t, tool))
 }
 
 // shuffled writes a document with its keys, and the lists whose order means nothing, in another order.
@@ -160,8 +118,7 @@ func TestFingerprintIgnoresOrder(t *testing.T) {
 	was := printOf(t, tool)
 	for range 50 {
 		text := shuffled(random, tool, "")
-		o := read("s", json.RawMessage(text))
-		require.Equal(t, was, o.print.String(), text)
+		require.Equal(t, was, read("s", json.RawMessage(text)).print.String(), text)
 	}
 }
 
@@ -220,16 +177,4 @@ func TestTextsAreLookedAtHoweverDeep(t *testing.T) {
 	honest := read("s", json.RawMessage(`{"name":"go","inputSchema":{"type":"object","properties":{"a":{"type":"string","pattern":"^[^\u0000-\u001f]*$"}},"patternProperties":{"^[\u0001-x]":{}}}}`))
 	require.Empty(t, honest.wrong)
 	assert.Empty(t, honest.look(knownOf("go")))
-}
-
-func TestNamesThatLookAlike(t *testing.T) {
-	for _, tt := range []struct {
-		a, b  string
-		alike bool
-	}{
-		{"github", "githud", false}, {"github", "GitHub", true}, {"github", "glthub", true}, {"github", "g1thub", true}, {"github", "git-hub", true},
-		{"rnail", "mail", true}, {"paypal", "раураl", true}, {"files", "ﬁles", true}, {"slack", "slack2", false}, {"linear", "Iinear", true},
-	} {
-		assert.Equal(t, tt.alike, catalog.Skeleton(tt.a) == catalog.Skeleton(tt.b), "%s %s", tt.a, tt.b)
-	}
 }

@@ -3,7 +3,6 @@ package gateway
 import (
 	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
@@ -51,9 +50,7 @@ func TestASlowListenerHoldsUpNobody(t *testing.T) {
 		slow <- r
 	}()
 	<-entered
-	began := time.Now()
 	assert.Empty(t, call(t, g, "good:echo", `{"text":"x"}`).Failure)
-	assert.Less(t, time.Since(began), 10*time.Second)
 	close(free)
 	assert.Empty(t, (<-slow).Failure)
 }

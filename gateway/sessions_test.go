@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
@@ -112,12 +111,4 @@ func TestSSE(t *testing.T) {
 			assert.JSONEq(t, `{"text":"hello"}`, string(r.Structured))
 		}
 	}
-}
-
-// Times of a definition hold for its server.
-func TestTimesOfADefinition(t *testing.T) {
-	u := newUpstream(Definition{ID: "s", StartTimeout: 300, CallTimeout: 1.5}, Options{}.filled(), nil)
-	assert.Equal(t, []time.Duration{5 * time.Minute, 1500 * time.Millisecond, 5 * time.Minute}, []time.Duration{u.opts.StartTimeout, u.opts.CallTimeout, u.opts.ListTimeout})
-	d := Definition{ID: "s", URL: "http://localhost/", CallTimeout: -1}
-	assert.ErrorContains(t, d.Check(), "the timeout -1 is not")
 }

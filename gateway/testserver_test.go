@@ -37,7 +37,7 @@ func beServer(role string) {
 		if err := goodServer().Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 			log.Fatal(err)
 		}
-	case role == "dumb": // starts, and says nothing ever
+	case role == "dumb": // says nothing ever, and outlives its input
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		time.Sleep(time.Hour)
 	case role == "dies":
@@ -97,9 +97,7 @@ func goodServer() *mcp.Server {
 		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 			return nil, nil, nil
 		})
-	for _, name := range []string{"spawn", "daemon"} {
-		mcp.AddTool(s, &mcp.Tool{Name: name, Description: "Starts another process and forgets it."}, starts(name == "daemon"))
-	}
+	mcp.AddTool(s, &mcp.Tool{Name: "spawn", Description: "Starts another process and forgets it."}, spawn)
 	s.AddTool(&mcp.Tool{Name: "ask", Description: "Asks back.", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 		func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			if len(r.Params.InputResponses) == 0 {
@@ -111,19 +109,14 @@ func goodServer() *mcp.Server {
 	return s
 }
 
-// starts begins another process, in the group of its server or in one of its own.
-func starts(alone bool) mcp.ToolHandlerFor[struct{}, echoed] {
-	return func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, echoed, error) {
-		c := exec.Command(os.Args[0])
-		c.Env = append(os.Environ(), roleVariable+"=sleeper")
-		if alone {
-			leave(c)
-		}
-		if err := c.Start(); err != nil {
-			return nil, echoed{}, err
-		}
-		return nil, echoed{strconv.Itoa(c.Process.Pid)}, nil
+// spawn begins another process in the group of its server.
+func spawn(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, echoed, error) {
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), roleVariable+"=dumb")
+	if err := c.Start(); err != nil {
+		return nil, echoed{}, err
 	}
+	return nil, echoed{strconv.Itoa(c.Process.Pid)}, nil
 }
 
 // rawServer writes its messages by hand, and does so wrongly as its role says.
@@ -144,18 +137,13 @@ func (s *rawServer) serve(in io.Reader) {
 		s.line("Welcome to the noisy server!")
 		s.line(`{"level":"info"}`)
 	}
-	lists := 0
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
 		var m struct {
 			ID     json.RawMessage `json:"id"`
 			Method string          `json:"method"`
-			Params struct {
-				Name      string          `json:"name"`
-				Arguments json.RawMessage `json:"arguments"`
-				Cursor    string          `json:"cursor"`
-			} `json:"params"`
+			Params struct{ Cursor string }
 		}
 		if json.Unmarshal(lines.Bytes(), &m) != nil {
 			continue
@@ -175,10 +163,9 @@ func (s *rawServer) serve(in io.Reader) {
 				s.line(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
 			}
 		case "tools/list":
-			lists++
-			s.list(m.ID, m.Params.Cursor, lists)
+			s.list(m.ID, m.Params.Cursor)
 		case "tools/call":
-			go s.call(m.ID, m.Params.Name)
+			go s.call(m.ID)
 		default:
 			if m.ID != nil {
 				s.line(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, m.ID)
@@ -189,7 +176,7 @@ func (s *rawServer) serve(in io.Reader) {
 
 const rawTool = `{"name":"go","description":"Does it.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}`
 
-func (s *rawServer) list(id json.RawMessage, cursor string, n int) {
+func (s *rawServer) list(id json.RawMessage, cursor string) {
 	switch s.role {
 	case "endless":
 		page, _ := strconv.Atoi(cursor)
@@ -200,14 +187,6 @@ func (s *rawServer) list(id json.RawMessage, cursor string, n int) {
 		s.line(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s},%s}]}}`, id, rawTool, rawTool)
 	case "wrongschema":
 		s.line(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s,"outputSchema":{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}}]}}`, id, rawTool)
-	case "odd":
-		s.line(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[null,%s},{"name":"a b","inputSchema":{"type":"object"}},{"name":"two","name":"three","inputSchema":{"type":"object"}},7]}}`, id, rawTool)
-	case "grows":
-		more := ""
-		if n > 1 {
-			more = `,{"name":"added","description":"Came later.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`
-		}
-		s.line(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s}%s]}}`, id, rawTool, more)
 	case "turns":
 		text := "Does it."
 		if b, err := os.ReadFile(os.Getenv("TURN_FILE")); err == nil {
@@ -220,7 +199,7 @@ func (s *rawServer) list(id json.RawMessage, cursor string, n int) {
 	}
 }
 
-func (s *rawServer) call(id json.RawMessage, tool string) {
+func (s *rawServer) call(id json.RawMessage) {
 	switch s.role {
 	case "hang":
 		return
@@ -271,5 +250,4 @@ func (s *rawServer) call(id json.RawMessage, tool string) {
 	default:
 		s.line(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"done"}]}}`, id)
 	}
-	_ = tool
 }
