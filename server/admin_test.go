@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -21,13 +22,17 @@ import (
 // A backup that fails at its end does not look whole, and one that fails at once is an error.
 func TestBackupThatFails(t *testing.T) {
 	for _, after := range []bool{false, true} {
-		f := &failing{Engine: storage.MemoryEngine(), after: after}
-		store, err := storage.New(t.Context(), f, storage.Options{})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, store.Close()) })
-		w := newWeb(t, func(c *Config) { c.Store, c.Workspaces = store, live.NewWorkspaces(store, live.Options{}) })
-		require.NoError(t, store.Table("default").Put(t.Context(), "large", make([]byte, 200_000)))
-		f.fails.Store(true)
+		w, f := onFaulty(t)
+		require.NoError(t, w.cfg.Store.Table("default").Put(t.Context(), "large", make([]byte, 200_000)))
+		broken := func(read func() error) error {
+			if after {
+				if err := read(); err != nil {
+					return err
+				}
+			}
+			return storage.ErrNoSpace
+		}
+		f.view.Store(&broken)
 		req, err := http.NewRequestWithContext(t.Context(), "GET", w.url+"/v1/backup", nil)
 		require.NoError(t, err)
 		req.Header.Set("Authorization", "Bearer local-token") // no key is looked for
@@ -42,27 +47,47 @@ func TestBackupThatFails(t *testing.T) {
 		if after {
 			assert.Error(t, err)
 		}
-		f.fails.Store(false)
+		f.view.Store(nil)
 	}
 }
 
-// failing is an engine of which views fail, before or after they have read.
-type failing struct {
+// storeOf is a store on an engine, closed at the end of the test.
+func storeOf(t testing.TB, e storage.Engine) *storage.Store {
+	store, err := storage.New(t.Context(), e, storage.Options{Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, store.Close()) })
+	return store
+}
+
+// faulty is an engine that a test breaks while it runs.
+type faulty struct {
 	storage.Engine
-	after bool
-	fails atomic.Bool
+	view     atomic.Pointer[func(read func() error) error]
+	writable atomic.Pointer[error]
 }
 
-func (f *failing) View(ctx context.Context, view func(storage.Reader) error) error {
-	if !f.fails.Load() {
-		return f.Engine.View(ctx, view)
+func (f *faulty) View(ctx context.Context, view func(storage.Reader) error) error {
+	read := func() error { return f.Engine.View(ctx, view) }
+	if broken := f.view.Load(); broken != nil {
+		return (*broken)(read)
 	}
-	if f.after {
-		if err := f.Engine.View(ctx, view); err != nil {
-			return err
-		}
+	return read()
+}
+
+func (f *faulty) Writable() error {
+	if err := f.writable.Load(); err != nil {
+		return *err
 	}
-	return storage.ErrNoSpace
+	return nil
+}
+
+// onFaulty is a server on a faulty engine.
+func onFaulty(t *testing.T) (web, *faulty) {
+	f := &faulty{Engine: storage.MemoryEngine()}
+	store := storeOf(t, f)
+	return newWeb(t, func(c *Config) {
+		c.Store, c.Workspaces, c.Limits.Timeout = store, live.NewWorkspaces(store, unlearned), time.Hour
+	}), f
 }
 
 // A question to a workspace that does not exist is answered with what exists, and creates nothing; whatever
@@ -98,32 +123,9 @@ func TestNoSuchWorkspace(t *testing.T) {
 	}
 }
 
-// moody is an engine that reports of itself what a full disk or damage would.
-type moody struct {
-	storage.Engine
-	writable atomic.Pointer[error]
-}
-
-func (m *moody) Writable() error {
-	if err := m.writable.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
-
-// newMoody is a server whose store changes its mood once it has its data.
-func newMoody(t *testing.T, writable error) web {
-	m := &moody{Engine: storage.MemoryEngine()}
-	store, err := storage.New(t.Context(), m, storage.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	w := newWeb(t, func(c *Config) { c.Store, c.Workspaces = store, live.NewWorkspaces(store, live.Options{}) })
-	m.writable.Store(&writable)
-	return w
-}
-
 // Readiness, metrics and doctor say whether writes are accepted.
 func TestReadinessIsAboutWrites(t *testing.T) {
+	w, f := onFaulty(t)
 	for name, c := range map[string]struct {
 		writable      error
 		status        int
@@ -134,7 +136,7 @@ func TestReadinessIsAboutWrites(t *testing.T) {
 		"full disk":    {storage.ErrNoSpace, 503, "too little disk space: writes are refused", `"ok":false,"detail":"too little disk space"`, 0},
 		"failed write": {storage.ErrReadOnly, 503, "does not accept writes", `"ok":false`, 0},
 	} {
-		w := newMoody(t, c.writable)
+		f.writable.Store(&c.writable)
 		r := w.ask("GET", "/readyz", "")
 		assert.Equal(t, c.status, r.status, name)
 		assert.Contains(t, r.body, c.ready, name)
@@ -143,32 +145,17 @@ func TestReadinessIsAboutWrites(t *testing.T) {
 	}
 }
 
-// stuck is an engine whose reads wait.
-type stuck struct {
-	storage.Engine
-	hold atomic.Pointer[chan struct{}]
-}
-
-func (s *stuck) View(ctx context.Context, f func(storage.Reader) error) error {
-	if hold := s.hold.Load(); hold != nil {
-		<-*hold
-	}
-	return s.Engine.View(ctx, f)
-}
-
 // Readiness does not wait for a workspace that is being loaded.
 func TestReadinessAnswersWhileLoading(t *testing.T) {
-	e := &stuck{Engine: storage.MemoryEngine()}
-	store, err := storage.New(t.Context(), e, storage.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	w := newWeb(t, func(c *Config) {
-		c.Store, c.Workspaces, c.Limits.Timeout = store, live.NewWorkspaces(store, live.Options{}), time.Hour
-	})
+	w, f := onFaulty(t)
 	require.Equal(t, 200, w.ask("GET", "/readyz", "").status) // it is known that there is no key
 	hold := make(chan struct{})
-	e.hold.Store(&hold)
-	w.cfg.Workspaces = live.NewWorkspaces(store, live.Options{}) // as after a restart
+	stuck := func(read func() error) error {
+		<-hold
+		return read()
+	}
+	f.view.Store(&stuck)
+	w.cfg.Workspaces = live.NewWorkspaces(w.cfg.Store, unlearned) // as after a restart
 	t.Cleanup(func() { require.NoError(t, w.cfg.Workspaces.Close(context.Background())) })
 	requireProblem(t, 503, "the model is not loaded", w.ask("GET", "/readyz", ""))
 	close(hold)

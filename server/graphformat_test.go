@@ -3,7 +3,7 @@ package server
 import (
 	"bytes"
 	"encoding/xml"
-	"io"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -67,37 +67,13 @@ func TestDOTQuotes(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
 	require.Len(t, lines, 2+len(hostile)+1+len(hostile)+1) // frame, nodes, edges, uses: no id breaks a line
 	for i, id := range hostile {
-		quoted, rest := readDOT(t, strings.TrimSpace(lines[1+i]))
-		assert.Equal(t, strings.ReplaceAll(id, "\x00", ""), quoted)
-		assert.True(t, strings.HasPrefix(rest, " [label="), rest)
-	}
-}
-
-// readDOT reads one quoted string by the rule of the language: a backslash takes the next character
-// with it, and \n is a line break.
-func readDOT(t *testing.T, s string) (text, rest string) {
-	t.Helper()
-	r := strings.NewReader(s)
-	first, _ := r.ReadByte()
-	require.Equal(t, byte('"'), first)
-	var b strings.Builder
-	for {
-		c, err := r.ReadByte()
-		require.NoError(t, err)
-		switch c {
-		case '"':
-			left, _ := io.ReadAll(r)
-			return b.String(), string(left)
-		case '\\':
-			next, err := r.ReadByte()
-			require.NoError(t, err)
-			if next == 'n' {
-				next = '\n'
-			}
-			b.WriteByte(next)
-		default:
-			b.WriteByte(c)
-		}
+		line := strings.TrimSpace(lines[1+i])
+		quoted, err := strconv.QuotedPrefix(line)
+		require.NoError(t, err, line)
+		text, err := strconv.Unquote(quoted)
+		require.NoError(t, err, line)
+		assert.Equal(t, strings.ReplaceAll(id, "\x00", ""), text)
+		assert.True(t, strings.HasPrefix(line[len(quoted):], " [label="), line)
 	}
 }
 

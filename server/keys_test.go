@@ -125,7 +125,7 @@ func TestLocalToken(t *testing.T) {
 	requireProblem(t, 401, "", w.ask("GET", "/v1/stats", "", bearerOf("wrong")))
 }
 
-// A text that is not that of a key opens nothing, and neither does a key whose row was changed on disk.
+// A key whose row was changed on disk opens nothing.
 func TestDamagedKeyOpensNothing(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.RequireKey = true })
 	info, token, err := w.createKey(t.Context(), "k", "w", api.ScopeRead, "")
@@ -133,10 +133,6 @@ func TestDamagedKeyOpensNothing(t *testing.T) {
 	row, err := w.storedKey(t.Context(), info.ID)
 	require.NoError(t, err)
 	assert.NotContains(t, fmt.Sprint(row), strings.TrimPrefix(token, keyPrefix+info.ID+"_"), "the secret is not stored")
-	for _, wrong := range []string{"", "wmk_", token[1:], token + "x", token[:len(token)-1] + "!", strings.Replace(token, info.ID, "0000000000000000", 1)} {
-		_, err := w.keyAccess(t.Context(), wrong)
-		assert.ErrorIs(t, err, api.ErrBadCredential, wrong)
-	}
 	for name, change := range map[string]func(*storedKey){
 		"no hash":   func(k *storedKey) { k.SHA256 = "" },
 		"bad scope": func(k *storedKey) { k.Scopes = []string{"everything"} },
@@ -175,12 +171,6 @@ func TestMetricsAreApart(t *testing.T) {
 	_, reader, err := w.createKey(t.Context(), "reader", api.DefaultWorkspace, api.ScopeRead, "")
 	require.NoError(t, err)
 	assert.NotContains(t, w.ask("GET", "/metrics", "", "Authorization: Bearer "+reader).body, "go_goroutines")
-}
-
-// Ids in paths lose their percent-encoding, those of keys and servers too.
-func TestIDsInPathsAreUnescaped(t *testing.T) {
-	w := newWeb(t)
-	requireProblem(t, 404, `there is no key \"a b\"`, w.ask("DELETE", "/v1/keys/a%20b", ""))
 }
 
 // A workspace of the name of a deleted one does not show its evaluation.

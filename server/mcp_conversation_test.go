@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -16,16 +15,17 @@ import (
 	"waymark/server/internal/api"
 )
 
-// callers notes the sessions of the calls that pass on.
+// callers notes the calls that pass on.
 type callers struct {
 	run.Caller
 	mu       sync.Mutex
 	sessions []string
+	sources  []string
 }
 
 func (c *callers) Call(ctx context.Context, call run.Call) (run.Result, error) {
 	c.mu.Lock()
-	c.sessions = append(c.sessions, call.Session)
+	c.sessions, c.sources = append(c.sessions, call.Session), append(c.sources, call.Source)
 	c.mu.Unlock()
 	return c.Caller.Call(ctx, call)
 }
@@ -67,11 +67,10 @@ func TestConversations(t *testing.T) {
 // A request without a session names its conversation in the ways hosts do, or by the header.
 func TestNamedConversations(t *testing.T) {
 	s, c := officeWithCallers(t)
-	web := httptest.NewServer(s.Handler())
-	t.Cleanup(web.Close)
+	w := webOf(t, s)
 	open := func(name string) *mcp.ClientSession {
-		client := &http.Client{Transport: withHeader{web.Client().Transport, api.HeaderConversation, name}}
-		return connect(t, &mcp.StreamableClientTransport{Endpoint: web.URL + "/mcp", HTTPClient: client}, "2026-07-28", nil)
+		client := &http.Client{Transport: withHeader{api.HeaderConversation, name}}
+		return connect(t, &mcp.StreamableClientTransport{Endpoint: w.url + "/mcp", HTTPClient: client}, "2026-07-28", nil)
 	}
 	plain, headed := open(""), open("talk-1")
 	for _, meta := range []mcp.Meta{{"threadId": "t1"}, {"openai/session": "o1"}, {"ai.opencode/sessionID": "p1"}, {"antigravity.google/conversation_id": "g1"}, {"claudecode/toolUseId": "toolu_1"}} {
@@ -86,15 +85,12 @@ func TestNamedConversations(t *testing.T) {
 }
 
 // withHeader adds a header to each request.
-type withHeader struct {
-	http.RoundTripper
-	key, value string
-}
+type withHeader struct{ key, value string }
 
 func (h withHeader) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	if h.value != "" {
 		r.Header.Set(h.key, h.value)
 	}
-	return h.RoundTripper.RoundTrip(r)
+	return http.DefaultTransport.RoundTrip(r)
 }

@@ -37,49 +37,45 @@ func TestLongResultsAreCut(t *testing.T) {
 		c.Upstream.ResultLimit = limit
 		c.Now = func() time.Time { return began.Add(time.Duration(later.Load())) }
 	})
-	for _, way := range ways {
-		t.Run(way.name, func(t *testing.T) {
-			client := way.open(t, s, nil)
-			r := call(t, client, "call_tool", map[string]any{"tool": "desk:files"})
-			require.Len(t, r.Content, 4)
-			assert.Contains(t, r.Content[1].(*mcp.TextContent).Text, "read_result")
-			assert.Equal(t, []byte("small"), r.Content[2].(*mcp.ImageContent).Data)
-			assert.Contains(t, r.Content[3].(*mcp.TextContent).Text, "a block of type image")
-			named := r.Meta["io.waymark/result"].(map[string]any)
-			handle := named["result"].(string)
+	client := overMemory(t, s, nil)
+	r := call(t, client, "call_tool", map[string]any{"tool": "desk:files"})
+	require.Len(t, r.Content, 4)
+	assert.Contains(t, r.Content[1].(*mcp.TextContent).Text, "read_result")
+	assert.Equal(t, []byte("small"), r.Content[2].(*mcp.ImageContent).Data)
+	assert.Contains(t, r.Content[3].(*mcp.TextContent).Text, "a block of type image")
+	named := r.Meta["io.waymark/result"].(map[string]any)
+	handle := named["result"].(string)
 
-			whole := r.Content[0].(*mcp.TextContent).Text
-			assert.LessOrEqual(t, len(whole), limit)
-			for at := len(whole); at > 0; {
-				part := answerOf[mcpserver.ReadResultAnswer](t, call(t, client, "read_result", map[string]any{"result": handle, "offset": at, "length": 4000}))
-				assert.LessOrEqual(t, len(part.Text), 4000)
-				whole += part.Text
-				at = part.Next
-			}
-			assert.Equal(t, long.String()+"\n", whole)
-			assert.EqualValues(t, len(whole), named["bytes"])
-
-			found := answerOf[mcpserver.ReadResultAnswer](t, call(t, client, "read_result", map[string]any{"result": handle, "find": "LINE 1999"}))
-			require.Len(t, found.Found, 1)
-			assert.Contains(t, found.Found[0].Text, "line 1999: größe")
-			assert.Equal(t, strings.Index(whole, "line 1999"), found.Found[0].Offset)
-			many := answerOf[mcpserver.ReadResultAnswer](t, call(t, client, "read_result", map[string]any{"result": handle, "find": "größe", "offset": 10}))
-			assert.Len(t, many.Found, 20)
-			assert.Positive(t, many.Next)
-			for _, wrong := range []map[string]any{{"result": "r_none"}, {"result": handle, "offset": -1}, {"result": handle, "offset": len(whole) + 1}, {"result": handle, "length": limit + 1}, {}} {
-				assert.True(t, call(t, client, "read_result", wrong).IsError, "%v", wrong)
-			}
-
-			// A structured result is cut as JSON, and its text that repeats it is dropped.
-			letter := strings.Repeat("x", limit)
-			r = call(t, client, "call_tool", map[string]any{"tool": "desk:stamp", "arguments": map[string]any{"letter": letter}})
-			assert.Nil(t, r.StructuredContent)
-			assert.True(t, strings.HasPrefix(r.Content[0].(*mcp.TextContent).Text, `{"letter":"xxx`))
-			r = call(t, client, "call_tool", map[string]any{"tool": "desk:stamp", "arguments": map[string]any{"letter": "short"}})
-			assert.NotNil(t, r.StructuredContent)
-
-			later.Add(int64(2 * time.Hour))
-			assert.True(t, call(t, client, "read_result", map[string]any{"result": handle}).IsError, "it is kept for an hour")
-		})
+	whole := r.Content[0].(*mcp.TextContent).Text
+	assert.LessOrEqual(t, len(whole), limit)
+	for at := len(whole); at > 0; {
+		part := answerOf[mcpserver.ReadResultAnswer](t, call(t, client, "read_result", map[string]any{"result": handle, "offset": at, "length": 4000}))
+		assert.LessOrEqual(t, len(part.Text), 4000)
+		whole += part.Text
+		at = part.Next
 	}
+	assert.Equal(t, long.String()+"\n", whole)
+	assert.EqualValues(t, len(whole), named["bytes"])
+
+	found := answerOf[mcpserver.ReadResultAnswer](t, call(t, client, "read_result", map[string]any{"result": handle, "find": "LINE 1999"}))
+	require.Len(t, found.Found, 1)
+	assert.Contains(t, found.Found[0].Text, "line 1999: größe")
+	assert.Equal(t, strings.Index(whole, "line 1999"), found.Found[0].Offset)
+	many := answerOf[mcpserver.ReadResultAnswer](t, call(t, client, "read_result", map[string]any{"result": handle, "find": "größe", "offset": 10}))
+	assert.Len(t, many.Found, 20)
+	assert.Positive(t, many.Next)
+	for _, wrong := range []map[string]any{{"result": "r_none"}, {"result": handle, "offset": -1}, {"result": handle, "offset": len(whole) + 1}, {"result": handle, "length": limit + 1}, {}} {
+		assert.True(t, call(t, client, "read_result", wrong).IsError, "%v", wrong)
+	}
+
+	// A structured result is cut as JSON, and its text that repeats it is dropped.
+	letter := strings.Repeat("x", limit)
+	r = call(t, client, "call_tool", map[string]any{"tool": "desk:stamp", "arguments": map[string]any{"letter": letter}})
+	assert.Nil(t, r.StructuredContent)
+	assert.True(t, strings.HasPrefix(r.Content[0].(*mcp.TextContent).Text, `{"letter":"xxx`))
+	r = call(t, client, "call_tool", map[string]any{"tool": "desk:stamp", "arguments": map[string]any{"letter": "short"}})
+	assert.NotNil(t, r.StructuredContent)
+
+	later.Add(int64(2 * time.Hour))
+	assert.True(t, call(t, client, "read_result", map[string]any{"result": handle}).IsError, "it is kept for an hour")
 }

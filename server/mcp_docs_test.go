@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http/httptest"
 	"os"
 	"regexp"
 	"strings"
@@ -34,8 +33,7 @@ func TestDocumentedAnswers(t *testing.T) {
 		c.Now = noon
 		c.Workspaces = live.NewWorkspaces(c.Store, live.Options{Now: noon})
 	})
-	web := httptest.NewServer(s.Handler())
-	t.Cleanup(web.Close)
+	w := webOf(t, s)
 
 	pair := regexp.MustCompile("(?s)(```json\n(\\{\"name\".*?\\})\n```\n\n```json\n)(.*?)(```)")
 	update := os.Getenv("WAYMARK_UPDATE_DOCS") != ""
@@ -49,7 +47,7 @@ func TestDocumentedAnswers(t *testing.T) {
 		}
 		require.NoError(t, json.Unmarshal(m[2], &request))
 		ask, header := modern("tools/call", request.Name, fmt.Sprintf(`"name":%q,"arguments":%s`, request.Name, request.Arguments))
-		_, body := post(t, web.Client(), web.URL+"/mcp", ask, header)
+		body := w.mcp(ask, header...).body
 		body = body[strings.Index(body, "{"):] // rebuild answers as an event stream
 		var r struct {
 			Result struct {

@@ -7,8 +7,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"waymark/live"
+	"waymark/suggest"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
@@ -17,20 +21,10 @@ import (
 
 // A line that is no message is answered as JSON-RPC has it, and the session goes on.
 func TestABadFrameDoesNotEndTheSession(t *testing.T) {
-	s := newOffice(t)
-	hostIn, serverOut := io.Pipe()
-	serverIn, hostOut := io.Pipe()
-	done := make(chan error, 1)
-	relay := relayed(t, s)
-	go func() { done <- relay(t.Context(), serverIn, serverOut) }()
-	answers := bufio.NewScanner(hostIn)
-	answers.Buffer(nil, 1<<20)
-	ask := func(line string) map[string]any {
-		_, err := io.WriteString(hostOut, line+"\n")
-		require.NoError(t, err)
-		require.True(t, answers.Scan(), answers.Err())
-		var m map[string]any
-		require.NoError(t, json.Unmarshal(answers.Bytes(), &m))
+	p := newPipe(t.Context(), t, newOffice(t))
+	ask := func(line string) (m map[string]any) {
+		p.send(line)
+		require.NoError(t, json.Unmarshal([]byte(p.receive()), &m))
 		return m
 	}
 	code := func(m map[string]any) any { return m["error"].(map[string]any)["code"] }
@@ -51,13 +45,12 @@ func TestABadFrameDoesNotEndTheSession(t *testing.T) {
 	assert.NotNil(t, ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)["error"], "before the handshake")
 	m := ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
 	assert.NotNil(t, m["result"], "%v", m)
-	_, err := io.WriteString(hostOut, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
-	require.NoError(t, err)
+	p.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	m = ask(`[{"jsonrpc":"2.0","id":2,"method":"ping"},{"jsonrpc":"2.0","id":3,"method":"ping"}]`)
 	assert.Equal(t, -32600.0, code(m), "no batches in this revision: %v", m)
 	assert.NotNil(t, ask(`{"jsonrpc":"2.0","id":4,"method":"ping"}`)["result"])
-	require.NoError(t, hostOut.Close())
-	require.NoError(t, <-done)
+	require.NoError(t, p.in.Close())
+	require.NoError(t, p.ended())
 }
 
 // pipe is a relay with a host on the other end.
@@ -69,13 +62,15 @@ type pipe struct {
 }
 
 func newPipe(ctx context.Context, t *testing.T, s *Server) *pipe {
-	t.Helper()
+	return newPipeTo(ctx, t, relayed(t, s))
+}
+
+func newPipeTo(ctx context.Context, t *testing.T, relay func(context.Context, io.ReadCloser, io.WriteCloser) error) *pipe {
 	hostIn, serverOut := io.Pipe()
 	serverIn, hostOut := io.Pipe()
 	p := &pipe{t, hostOut, bufio.NewScanner(hostIn), make(chan error, 1)}
 	p.answers.Buffer(nil, 1<<20)
 	t.Cleanup(func() { hostIn.Close(); hostOut.Close() })
-	relay := relayed(t, s)
 	go func() { p.done <- relay(ctx, serverIn, serverOut) }()
 	return p
 }
@@ -101,6 +96,21 @@ func (p *pipe) ended() error {
 		require.Fail(p.t, "the session does not end")
 		return nil
 	}
+}
+
+// slowAnswers makes questions wait for release, whatever becomes of their requests; asked has a token for each.
+func slowAnswers(t testing.TB) (adjust func(*Config), asked chan struct{}, release func()) {
+	asked = make(chan struct{}, 1000)
+	gate := make(chan struct{})
+	release = sync.OnceFunc(func() { close(gate) })
+	return func(c *Config) {
+		t.Cleanup(release)
+		c.Workspaces = live.NewWorkspaces(c.Store, live.Options{Measure: unlearned.Measure, Withheld: func(string) *suggest.Exclusions {
+			asked <- struct{}{}
+			<-gate
+			return nil
+		}})
+	}, asked, release
 }
 
 // A call in flight when the process receives a signal to stop is answered, and a later one is refused.

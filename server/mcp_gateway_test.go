@@ -80,11 +80,7 @@ func (c engineCatalog) RemoveTools(ctx context.Context, ids []string) error {
 	return err
 }
 
-// newOfficeWithDesk is the office, connected to a desk.
-func newOfficeWithDesk(t testing.TB, mode string, chosen ...string) (*Server, *frontDesk) {
-	return officeWithDesk(t, func(c *Config) { c.Upstream.Mode, c.Upstream.Chosen = mode, chosen })
-}
-
+// officeWithDesk is the office, connected to a desk.
 func officeWithDesk(t testing.TB, adjust func(*Config)) (*Server, *frontDesk) {
 	d := newFrontDesk(t)
 	return officeBeside(t, d, 3, adjust), d
@@ -94,7 +90,7 @@ func officeWithDesk(t testing.TB, adjust func(*Config)) (*Server, *frontDesk) {
 func officeBeside(t testing.TB, d *frontDesk, tools int, adjust func(*Config)) *Server {
 	var g *gateway.Gateway
 	s := newOffice(t, func(c *Config) {
-		c.Workspaces = live.NewWorkspaces(c.Store, live.Options{Withheld: func(string) *suggest.Exclusions {
+		c.Workspaces = live.NewWorkspaces(c.Store, live.Options{Measure: unlearned.Measure, Withheld: func(string) *suggest.Exclusions {
 			held := map[string]suggest.Exclusion{}
 			for _, w := range g.Withheld() {
 				held[w.ID] = suggest.Exclusion{Absent: suggest.AbsentQuarantined, Detail: w.Detail}
@@ -173,22 +169,13 @@ func TestCallTool(t *testing.T) {
 				}
 			}
 
-			for _, refused := range []struct {
-				tool      string
-				arguments map[string]any
-				says      string
-				kind      string
-			}{
-				{"desk:shred", map[string]any{"letter": "a"}, "waymark gateway grant desk:shred", "policy"},
-				{"desk:stamp", map[string]any{}, "letter", "argument"},
-				{"desk:none", nil, "no tool", "unknown_tool"},
-				{"fs:read_file", nil, "no connected server", "unknown_tool"},
+			for _, refused := range []struct{ arguments, says, kind string }{
+				{`{"tool":"desk:shred","arguments":{"letter":"a"}}`, "waymark gateway grant desk:shred", "policy"},
+				{`{"tool":"desk:stamp"}`, "letter", "argument"},
+				{`{"tool":"desk:none"}`, "no tool", "unknown_tool"},
+				{`{"tool":"fs:read_file"}`, "no connected server", "unknown_tool"},
 			} {
-				arguments := map[string]any{"tool": refused.tool}
-				if refused.arguments != nil {
-					arguments["arguments"] = refused.arguments
-				}
-				r := call(t, client, "call_changing_tool", arguments)
+				r := call(t, client, "call_changing_tool", json.RawMessage(refused.arguments))
 				assert.True(t, r.IsError)
 				assert.Contains(t, textOf(t, r), refused.says)
 				assert.Equal(t, refused.kind, r.Meta["io.waymark/failure"])
@@ -211,7 +198,7 @@ func (c telling) Call(ctx context.Context, call run.Call) (run.Result, error) {
 
 // A host's replies to a server's question are those to this server's question about this tool.
 func TestRequestStateIsSigned(t *testing.T) {
-	s, _ := newOfficeWithDesk(t, "")
+	s, _ := officeWithDesk(t, func(*Config) {})
 	client := overHTTP("2026-07-28")(t, s, &mcp.ClientOptions{MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 		Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}}}})
 	ask := func(state string) *mcp.CallToolResult {
@@ -235,9 +222,7 @@ func TestRequestStateIsSigned(t *testing.T) {
 // A hybrid list holds the tools with most calls when it was made, whatever is called later.
 func TestPreload(t *testing.T) {
 	s, d := officeWithDesk(t, func(c *Config) { c.Upstream.Mode, c.Upstream.Preload = mcpserver.ModeHybrid, 1 })
-	ts := httptest.NewServer(s.Handler())
-	t.Cleanup(ts.Close)
-	w := web{Server: s, t: t, url: ts.URL}
+	w := webOf(t, s)
 	require.Equal(t, 200, w.ask("POST", "/v1/episodes", `{"id":"one","steps":[{"tool":"desk:sign"},{"tool":"desk:sign"},{"tool":"desk:stamp"}]}`).status)
 	w.current()
 	client := ways[0].open(t, s, nil)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"waymark/server/internal/api"
 	mcpserver "waymark/server/mcp"
 	"waymark/storage"
+	"waymark/suggest"
 )
 
 // office is a small catalog and what was done with it.
@@ -64,11 +64,14 @@ func office(t testing.TB, engine *live.Engine) {
 	require.NoError(t, err)
 }
 
+// unlearned are the options of engines that fit no profile learned: what is served of it is the matter of other tests.
+var unlearned = live.Options{Measure: suggest.MeasureOptions{WithoutLearned: true}}
+
 // newOffice is a server with the office in workspace "default".
 func newOffice(t testing.TB, adjust ...func(*Config)) *Server {
 	t.Helper()
 	store := memory(t)
-	cfg := Config{Store: store, Workspaces: live.NewWorkspaces(store, live.Options{}), Version: "test", Access: Access{LocalToken: "local-token"}}
+	cfg := Config{Store: store, Workspaces: live.NewWorkspaces(store, unlearned), Version: "test", Access: Access{LocalToken: "local-token"}}
 	for _, f := range adjust {
 		f(&cfg)
 	}
@@ -104,9 +107,13 @@ func connect(t testing.TB, transport mcp.Transport, revision string, o *mcp.Clie
 }
 
 func overMemory(t testing.TB, s *Server, o *mcp.ClientOptions) *mcp.ClientSession {
+	return inMemory(t, s.mcp.NewServer(api.DefaultWorkspace), api.AllScopes, o)
+}
+
+func inMemory(t testing.TB, srv *mcp.Server, scopes api.Scopes, o *mcp.ClientOptions) *mcp.ClientSession {
 	near, far := mcp.NewInMemoryTransports()
-	ctx := api.With(t.Context(), api.Access{Workspace: api.DefaultWorkspace, Scopes: api.AllScopes, Source: "memory"})
-	session, err := s.mcp.NewServer(api.DefaultWorkspace).Connect(ctx, far, nil)
+	ctx := api.With(t.Context(), api.Access{Workspace: api.DefaultWorkspace, Scopes: scopes, Source: "memory"})
+	session, err := srv.Connect(ctx, far, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = session.Close() })
 	return connect(t, near, "", o)
@@ -115,10 +122,7 @@ func overMemory(t testing.TB, s *Server, o *mcp.ClientOptions) *mcp.ClientSessio
 // overHTTP listens on loopback and talks one revision of the protocol.
 func overHTTP(revision string) func(testing.TB, *Server, *mcp.ClientOptions) *mcp.ClientSession {
 	return func(t testing.TB, s *Server, o *mcp.ClientOptions) *mcp.ClientSession {
-		web := httptest.NewServer(s.Handler())
-		t.Cleanup(web.Close)
-		t.Cleanup(web.Client().CloseIdleConnections)
-		return connect(t, &mcp.StreamableClientTransport{Endpoint: web.URL + "/mcp", HTTPClient: web.Client()}, revision, o)
+		return connect(t, &mcp.StreamableClientTransport{Endpoint: webOf(t, s).url + "/mcp"}, revision, o)
 	}
 }
 
@@ -149,9 +153,7 @@ func relayTo(url, token, workspace, agent string) func(context.Context, io.ReadC
 
 // relayed is a relay to s as it is started for a host.
 func relayed(t testing.TB, s *Server) func(context.Context, io.ReadCloser, io.WriteCloser) error {
-	web := httptest.NewServer(s.Handler())
-	t.Cleanup(web.Close)
-	return relayTo(web.URL, "local-token", api.DefaultWorkspace, "")
+	return relayTo(webOf(t, s).url, "local-token", api.DefaultWorkspace, "")
 }
 
 func overRelay(revision string) func(testing.TB, *Server, *mcp.ClientOptions) *mcp.ClientSession {
@@ -172,17 +174,12 @@ var ways = []struct {
 }
 
 // eachWay runs a test over every transport and revision, and looks for goroutines left behind.
-func eachWay(t *testing.T, o func() *mcp.ClientOptions, f func(t *testing.T, s *Server, client *mcp.ClientSession)) {
+func eachWay(t *testing.T, f func(t *testing.T, client *mcp.ClientSession)) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			running := goleak.IgnoreCurrent()
 			t.Cleanup(func() { goleak.VerifyNone(t, running) })
-			s := newOffice(t)
-			var options *mcp.ClientOptions
-			if o != nil {
-				options = o()
-			}
-			f(t, s, way.open(t, s, options))
+			f(t, way.open(t, newOffice(t), nil))
 		})
 	}
 }

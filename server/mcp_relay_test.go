@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"io"
@@ -23,7 +22,7 @@ import (
 )
 
 // writer is an io.WriteCloser around a builder.
-type writer struct{ lockedBuffer }
+type writer struct{ lockedLog }
 
 func (*writer) Close() error { return nil }
 
@@ -38,30 +37,26 @@ func TestPipedRequestIsAnswered(t *testing.T) {
 
 // While no process owns the data directory the host receives an error with the reason, and may ask again.
 func TestRelayTellsWhatIsWrong(t *testing.T) {
+	t.Parallel() // it waits for an owner
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
-	web := httptest.NewServer(newOffice(t).Handler())
-	t.Cleanup(web.Close)
+	url := newWeb(t).url
 	for _, c := range []struct{ name, url, token, want string }{
-		{"wrong token", web.URL, "wrong", "Unauthorized"},
+		{"wrong token", url, "wrong", "Unauthorized"},
 		{"no server", gone.URL, "local-token", "refused"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			hostIn, out := io.Pipe()
-			in, host := io.Pipe()
-			done := make(chan error, 1)
-			go func() { done <- relayTo(c.url, c.token, "", "")(context.WithoutCancel(t.Context()), in, out) }()
-			answers := bufio.NewScanner(hostIn)
+			p := newPipeTo(context.WithoutCancel(t.Context()), t, relayTo(c.url, c.token, "", ""))
+			p.send(hello)
+			p.send(hello)
 			for range 2 {
-				_, err := io.WriteString(host, hello+"\n")
-				require.NoError(t, err)
-				require.True(t, answers.Scan())
-				assert.Contains(t, answers.Text(), `"error"`)
-				assert.Contains(t, answers.Text(), c.want)
+				answer := p.receive()
+				assert.Contains(t, answer, `"error"`)
+				assert.Contains(t, answer, c.want)
 			}
-			require.NoError(t, host.Close())
-			require.NoError(t, <-done)
+			require.NoError(t, p.in.Close())
+			require.NoError(t, p.ended())
 		})
 	}
 }
@@ -95,6 +90,7 @@ func TestRelayCarriesCallsSideBySide(t *testing.T) {
 // However many calls of a host wait for its answers to questions, the answers and the end of a call reach the owner, the
 // owner has connections left for other windows and commands; beyond a limit calls are refused.
 func TestRelayLeavesConnections(t *testing.T) {
+	t.Parallel()
 	s := newOffice(t, func(c *Config) {
 		c.MaxConnections = 512 // of which an address has half
 		c.extendMCP = func(*mcp.ServerOptions) func(*mcp.Server) {
@@ -154,6 +150,7 @@ func TestRelayLeavesConnections(t *testing.T) {
 
 // A host that writes its calls before it reads is answered.
 func TestRelayAnswersAHostThatReadsLate(t *testing.T) {
+	t.Parallel()
 	const calls = 1000
 	p := newPipe(t.Context(), t, newOffice(t))
 	p.send(hello)
@@ -175,27 +172,24 @@ func TestRelayGoesToTheNextOwner(t *testing.T) {
 		t.Run(revision, func(t *testing.T) {
 			s := newOffice(t)
 			arrived := make(chan string, 10)
-			dying := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				body, err := io.ReadAll(r.Body)
-				if err == nil && bytes.Contains(body, []byte(`"tools/call"`)) {
-					arrived <- string(body)
-					<-r.Context().Done()
-					return
-				}
-				r.Body = io.NopCloser(bytes.NewReader(body))
-				s.Handler().ServeHTTP(w, r)
-			}))
-			t.Cleanup(dying.Close)
+			owns := func(calls chan string, dies bool) *httptest.Server {
+				ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					body, err := io.ReadAll(r.Body)
+					if err == nil && bytes.Contains(body, []byte(`"tools/call"`)) {
+						calls <- string(body)
+						if dies {
+							<-r.Context().Done()
+							return
+						}
+					}
+					r.Body = io.NopCloser(bytes.NewReader(body))
+					s.Handler().ServeHTTP(w, r)
+				}))
+				t.Cleanup(ts.Close)
+				return ts
+			}
 			calls := make(chan string, 10)
-			next := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				body, err := io.ReadAll(r.Body)
-				if err == nil && bytes.Contains(body, []byte(`"tools/call"`)) {
-					calls <- string(body)
-				}
-				r.Body = io.NopCloser(bytes.NewReader(body))
-				s.Handler().ServeHTTP(w, r)
-			}))
-			t.Cleanup(next.Close)
+			dying, next := owns(arrived, true), owns(calls, false)
 			var owner atomic.Pointer[string]
 			owner.Store(&dying.URL)
 			listed := make(chan struct{}, 10)
@@ -234,13 +228,10 @@ func TestRelayGoesToTheNextOwner(t *testing.T) {
 // An episode that is recorded again through another owner is the same one, though the MCP session is another.
 func TestRelayRecordsOnce(t *testing.T) {
 	s := newOffice(t)
-	one, two := httptest.NewServer(s.Handler()), httptest.NewServer(s.Handler())
-	t.Cleanup(one.Close)
-	t.Cleanup(two.Close)
-	for _, owner := range [][2]string{{one.URL, "Recorded 1 step as"}, {two.URL, "was recorded before; nothing changed."}} {
-		client := overPipes(t, "2025-11-25", nil, relayTo(owner[0], "local-token", api.DefaultWorkspace, ""))
+	for _, want := range []string{"Recorded 1 step as", "was recorded before; nothing changed."} {
+		client := overRelay("2025-11-25")(t, s, nil)
 		said := textOf(t, call(t, client, "record_episode", map[string]any{"id": "e", "steps": []any{map[string]any{"tool": "fs:read_file"}}}))
-		assert.Contains(t, said, owner[1])
+		assert.Contains(t, said, want)
 	}
 }
 

@@ -3,10 +3,6 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"net/http"
-	"net/http/httptest"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"waymark/run"
 	mcpserver "waymark/server/mcp"
 )
 
@@ -51,93 +48,52 @@ func nasty(d *frontDesk) {
 
 const nastyTools = 3 + 8 // those that can be called; text and bad name! cannot
 
-var listedName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+// listSchema is what the types of the official TypeScript SDK demand of the tools of a list, which drop the whole list
+// for one tool that does not fit, and beyond them that no schema at any depth is a boolean.
+const listSchema = `{"type":"array","items":{"type":"object","required":["name","inputSchema"],"properties":{
+	"name":{"type":"string","pattern":"^[A-Za-z0-9_-]{1,64}$"},"title":{"type":"string"},"description":{"type":"string"},
+	"annotations":{"type":"object","properties":{"title":{"type":"string"}},"additionalProperties":{"type":"boolean"}},
+	"inputSchema":{"$ref":"#/$defs/top"},"outputSchema":{"$ref":"#/$defs/top"}}},
+	"$defs":{
+	"top":{"required":["type"],"properties":{"type":{"const":"object"},"required":{"type":"array","items":{"type":"string"}}},"$ref":"#/$defs/schema"},
+	"named":{"type":"object","additionalProperties":{"$ref":"#/$defs/schema"}},
+	"several":{"type":"array","items":{"$ref":"#/$defs/schema"}},
+	"schema":{"type":"object","properties":{
+		"properties":{"$ref":"#/$defs/named"},"patternProperties":{"$ref":"#/$defs/named"},"$defs":{"$ref":"#/$defs/named"},
+		"definitions":{"$ref":"#/$defs/named"},"dependentSchemas":{"$ref":"#/$defs/named"},
+		"allOf":{"$ref":"#/$defs/several"},"anyOf":{"$ref":"#/$defs/several"},"oneOf":{"$ref":"#/$defs/several"},
+		"prefixItems":{"$ref":"#/$defs/several"},
+		"items":{"$ref":"#/$defs/schema"},"contains":{"$ref":"#/$defs/schema"},"not":{"$ref":"#/$defs/schema"},
+		"if":{"$ref":"#/$defs/schema"},"then":{"$ref":"#/$defs/schema"},"else":{"$ref":"#/$defs/schema"},
+		"propertyNames":{"$ref":"#/$defs/schema"},
+		"additionalProperties":{"if":{"not":{"type":"boolean"}},"then":{"$ref":"#/$defs/schema"}}}}}}`
 
-// requireListed checks a tools/list as the types of the official TypeScript SDK do, which drop the whole list for
-// one tool that does not fit, and beyond them that no schema at any depth is a boolean.
+// requireListed checks a tools/list and returns the names of its tools.
 func requireListed(t *testing.T, list []byte) (names []string) {
 	t.Helper()
 	var answer struct {
-		Result struct{ Tools []map[string]any }
+		Result struct{ Tools json.RawMessage }
 	}
 	require.NoError(t, json.Unmarshal(list, &answer))
-	for _, tool := range answer.Result.Tools {
-		name, _ := tool["name"].(string)
-		names = append(names, name)
-		require.Regexp(t, listedName, name)
-		for _, key := range []string{"title", "description"} {
-			if text, there := tool[key]; there {
-				require.IsType(t, "", text, "%s: %s", name, key)
-			}
-		}
-		hints, _ := tool["annotations"].(map[string]any)
-		for key, hint := range hints {
-			if key != "title" {
-				require.IsType(t, true, hint, "%s: %s", name, key)
-			}
-		}
-		requireToolSchema(t, name+" inputSchema", tool["inputSchema"])
-		if out, there := tool["outputSchema"]; there {
-			requireToolSchema(t, name+" outputSchema", out)
-		}
+	validator, err := run.NewValidator(json.RawMessage(listSchema))
+	require.NoError(t, err)
+	wrong, err := validator.Check(answer.Result.Tools)
+	require.NoError(t, err)
+	require.Empty(t, wrong)
+	var tools []struct{ Name string }
+	require.NoError(t, json.Unmarshal(answer.Result.Tools, &tools))
+	for _, tool := range tools {
+		names = append(names, tool.Name)
 	}
 	return names
 }
 
-func requireToolSchema(t *testing.T, at string, schema any) {
-	t.Helper()
-	s, ok := schema.(map[string]any)
-	require.True(t, ok, "%s is %T", at, schema)
-	require.Equal(t, "object", s["type"], at)
-	if required, there := s["required"]; there {
-		list, ok := required.([]any)
-		require.True(t, ok, "%s: required is %T", at, required)
-		for _, name := range list {
-			require.IsType(t, "", name, "%s: required", at)
-		}
-	}
-	requireObjects(t, at, s)
-}
-
-// requireObjects goes through the schemas inside a schema.
-func requireObjects(t *testing.T, at string, schema map[string]any) {
-	t.Helper()
-	one := func(at string, v any) {
-		inner, ok := v.(map[string]any)
-		require.True(t, ok, "%s is %T", at, v)
-		requireObjects(t, at, inner)
-	}
-	for key, v := range schema {
-		at := at + "." + key
-		switch key {
-		case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
-			named, ok := v.(map[string]any)
-			require.True(t, ok, "%s is %T", at, v)
-			for name, inner := range named {
-				one(at+"."+name, inner)
-			}
-		case "allOf", "anyOf", "oneOf", "prefixItems":
-			for i, inner := range v.([]any) {
-				one(fmt.Sprintf("%s[%d]", at, i), inner)
-			}
-		case "items", "contains", "not", "if", "then", "else", "propertyNames":
-			one(at, v)
-		case "additionalProperties":
-			if _, boolean := v.(bool); !boolean {
-				one(at, v)
-			}
-		}
-	}
-}
-
 func TestPublishedSchemas(t *testing.T) {
 	list := func(t *testing.T, s *Server) []byte {
-		web := httptest.NewServer(s.Handler())
-		t.Cleanup(web.Close)
 		body, header := modern("tools/list", "", "")
-		resp, answer := post(t, web.Client(), web.URL+"/mcp", body, header)
-		require.Equal(t, http.StatusOK, resp.StatusCode, answer)
-		return []byte(answer)
+		r := webOf(t, s).mcp(body, header...)
+		require.Equal(t, 200, r.status, r.body)
+		return []byte(r.body)
 	}
 	t.Run("plain", func(t *testing.T) {
 		assert.Len(t, requireListed(t, list(t, newOffice(t))), 8)
@@ -167,9 +123,7 @@ func TestDoctorNamesUnusableTools(t *testing.T) {
 	d := newFrontDesk(t)
 	nasty(d)
 	s := officeBeside(t, d, nastyTools, func(*Config) {})
-	ts := httptest.NewServer(s.Handler())
-	t.Cleanup(ts.Close)
-	w := web{Server: s, t: t, url: ts.URL}
+	w := webOf(t, s)
 	answer := parse[struct{ Checks []check }](t, 200, w.ask("GET", "/v1/doctor", ""))
 	i := slices.IndexFunc(answer.Checks, func(c check) bool { return c.Name == "tools of servers" })
 	require.GreaterOrEqual(t, i, 0)

@@ -1,17 +1,13 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -39,20 +35,13 @@ var questions = []struct {
 	{"record_episode", map[string]any{"id": "e1", "intent": "read", "steps": []any{map[string]any{"tool": "fs:read_file", "outcome": "success"}, map[string]any{"tool": "json:parse", "depends_on": []string{}}}}},
 	{"rebuild", map[string]any{"verify": true}},
 	{"rebuild", map[string]any{}},
-	{"score", map[string]any{"rubric": "hypothesis", "input": oneHypothesis}},
-	{"score", map[string]any{"rubric": "custom", "input": map[string]any{"definition": tastes, "items": []any{map[string]any{"id": "a", "scores": map[string]any{"taste": 4}}}}}},
+	{"score", map[string]any{"rubric": "hypothesis", "input": json.RawMessage(scored1)}},
 	{"triangulate", map[string]any{"question": "Why?", "hypotheses": []any{map[string]any{"id": "h1", "text": "metal fatigue"}, map[string]any{"id": "h2", "text": "an earthquake"}}}},
 }
 
-var (
-	oneHypothesis = map[string]any{"hypotheses": []any{map[string]any{"id": "h1",
-		"scores": map[string]any{"specificity": 4, "novelty": 3, "connection_validity": 4, "feasibility": 3, "grounding": 2}}}}
-	tastes = map[string]any{"id": "tastes", "dimensions": []any{map[string]any{"name": "taste", "weight": 1, "scale": map[string]any{"min": 0, "max": 5}}}}
-)
-
 // Every structured answer carries its sentence inside, and repeats it as text.
 func TestAnswersHaveASentence(t *testing.T) {
-	eachWay(t, nil, func(t *testing.T, s *Server, client *mcp.ClientSession) {
+	eachWay(t, func(t *testing.T, client *mcp.ClientSession) {
 		for _, q := range questions {
 			r := call(t, client, q.tool, q.arguments)
 			require.False(t, r.IsError, "%s %v: %v", q.tool, q.arguments, r.Content)
@@ -61,15 +50,6 @@ func TestAnswersHaveASentence(t *testing.T) {
 			assert.Equal(t, said.Message, textOf(t, r))
 		}
 	})
-}
-
-func canonical(t testing.TB, v any) string {
-	t.Helper()
-	data, err := api.Encode(v)
-	require.NoError(t, err)
-	value := jsontext.Value(data)
-	require.NoError(t, value.Canonicalize())
-	return string(value)
 }
 
 // What upstream servers write is shortened and without invisible characters; a text has it on the line of its tool only.
@@ -101,75 +81,10 @@ func TestUpstreamTextIsData(t *testing.T) {
 	assert.Greater(t, len(d.Tools[0].InputSchema), 8<<10)
 }
 
-// A wrong argument is a result that names it; the connection lives on.
-func TestBadArguments(t *testing.T) {
-	eachWay(t, nil, func(t *testing.T, s *Server, client *mcp.ClientSession) {
-		for _, c := range []struct {
-			tool, arguments, want string
-		}{
-			{"find_tool", `{}`, "expected required property query to be present"},
-			{"find_tool", `{"query":7}`, "query: "},
-			{"find_tool", `{"Query":"x"}`, `Query: unknown field "Query"; its name is written "query"`},
-			{"find_tool", `{"query":"x","limit":-1}`, "limit: expected number >= 1"},
-			{"find_tool", `{"query":"x","limit":101}`, "limit: expected number <= 100"},
-			{"find_tool", `{"query":"x","limit":0}`, "limit: expected number >= 1"},
-			{"suggest_next", `{"limit":0}`, "limit: expected number >= 1"},
-			{"suggest_dag", `{"intent":"x","max_steps":0}`, "max_steps: expected number >= 1"},
-			{"suggest_next", `{"context":[""]}`, "context[0]: is empty"},
-			{"suggest_next", `{"allow":["fs:*",""]}`, "allow[1]: is empty"},
-			{"find_tool", "{\"query\":\"" + strings.Repeat("x", 10_000) + "\"}", "query: expected length <= 8192"},
-			{"find_tool", `{"query":"x","limit":1.5}`, "limit: "},
-			{"find_tool", `{"query":"x","tool_description":"y"}`, `tool_description: unknown field "tool_description"`},
-			{"find_tool", `{"query":"x","context":7}`, "context: "},
-			{"suggest_next", `{"context":[1]}`, "context[0]: "},
-			{"suggest_next", `{"context":["get_issue","slack.get_issue"],"limit":1000}`, "limit: expected number <= 100"},
-			{"suggest_next", `[]`, "arguments: "},
-			{"suggest_dag", `{}`, "intent: is empty"},
-			{"suggest_dag", `{"intent":"x","max_steps":99}`, "max_steps: expected number <= 25"},
-			{"describe_tool", `{}`, "expected required property ids to be present"},
-			{"describe_tool", `{"ids":["fs:read_file","fs:nope","a b"]}`, `ids: unknown tool "fs:nope"; unknown tool "a b". Known: fs:read_file. find_tool finds ids by words`},
-			{"record_episode", `{"intent":"x"}`, "expected required property steps to be present"},
-			{"record_episode", `{"steps":[{"tool":"a"},{}]}`, "steps[1]: expected required property tool to be present"},
-			{"record_episode", `{"steps":[{"tool":"a","tols":1}]}`, `steps[0].tols: unknown field "tols"`},
-			{"record_episode", `{"id":"cycle","steps":[{"id":"s","tool":"a","depends_on":["s"]}]}`, "depends"},
-			{"record_episode", `{"id":"o","steps":[{"tool":"a","outcome":"great"}]}`, "outcome"},
-			{"record_episode", `{"steps":[{"tool":"a"}],"time":"yesterday"}`, "time: "},
-			{"rebuild", `{"verify":"yes"}`, "verify: "},
-		} {
-			r := call(t, client, c.tool, json.RawMessage(c.arguments))
-			assert.True(t, r.IsError, "%s %s", c.tool, c.arguments)
-			assert.Nil(t, r.StructuredContent)
-			assert.Contains(t, textOf(t, r), c.want, "%s %s", c.tool, c.arguments)
-		}
-		_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: map[string]any{}})
-		assert.ErrorContains(t, err, "call_tool")
-		assert.False(t, call(t, client, "suggest_next", map[string]any{"limit": 100}).IsError)
-		assert.False(t, call(t, client, "suggest_dag", map[string]any{"context": []string{"fs:read_file"}}).IsError, "a context alone will do")
-	})
-}
-
-// lockedBuffer is a log that several goroutines write.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // A panic in a handler is one failed call: the SDK alone would let the process die.
 func TestPanicIsOneFailedCall(t *testing.T) {
-	var log lockedBuffer
-	s := newOffice(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	var log lockedLog
+	s := newOffice(t, log.logTo)
 	srv := s.mcp.NewServer(api.DefaultWorkspace)
 	srv.AddTool(&mcp.Tool{Name: "boom", InputSchema: json.RawMessage(`{"type":"object"}`)},
 		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { panic("secret detail") })
@@ -177,16 +92,11 @@ func TestPanicIsOneFailedCall(t *testing.T) {
 		func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 			panic("secret detail")
 		})
-	near, far := mcp.NewInMemoryTransports()
-	session, err := srv.Connect(api.With(t.Context(), api.Access{Workspace: api.DefaultWorkspace, Scopes: api.AllScopes, Source: "memory"}), far, nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = session.Close() })
-	client := connect(t, near, "", nil)
-
+	client := inMemory(t, srv, api.AllScopes, nil)
 	r := call(t, client, "boom", map[string]any{})
 	assert.True(t, r.IsError)
 	assert.Equal(t, "internal error; the server's log has the details", textOf(t, r))
-	_, err = client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "waymark://boom"})
+	_, err := client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "waymark://boom"})
 	assert.ErrorContains(t, err, "internal error; the server's log has the details")
 	assert.NotContains(t, err.Error(), "secret")
 	assert.False(t, call(t, client, "suggest_next", map[string]any{}).IsError)
@@ -197,11 +107,7 @@ func TestPanicIsOneFailedCall(t *testing.T) {
 // A scope that is missing is said; nothing happens.
 func TestScopes(t *testing.T) {
 	s := newOffice(t)
-	near, far := mcp.NewInMemoryTransports()
-	session, err := s.mcp.NewServer(api.DefaultWorkspace).Connect(api.With(t.Context(), api.Access{Workspace: api.DefaultWorkspace, Scopes: api.ScopeRead, Source: "reader"}), far, nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = session.Close() })
-	client := connect(t, near, "", nil)
+	client := inMemory(t, s.mcp.NewServer(api.DefaultWorkspace), api.ScopeRead, nil)
 	before := defaultEngine(t, s).Head().Seq
 	for tool, scope := range map[string]string{"record_episode": "write", "rebuild": "admin"} {
 		r := call(t, client, tool, map[string]any{})
@@ -224,7 +130,7 @@ func TestOldClientsReadText(t *testing.T) {
 func TestCancelledRebuildStops(t *testing.T) {
 	s := newOffice(t)
 	engine := defaultEngine(t, s)
-	episodes := make([]episodic.Episode, 400)
+	episodes := make([]episodic.Episode, 200)
 	for i := range episodes {
 		episodes[i] = episodic.Episode{ID: fmt.Sprint("more ", i), Intent: fmt.Sprint("task of kind ", i%97), Steps: []episodic.Step{
 			{Tool: fmt.Sprint("a:", i%53)}, {Tool: fmt.Sprint("b:", i%61)}, {Tool: fmt.Sprint("c:", i%67)},
@@ -246,4 +152,40 @@ func TestCancelledRebuildStops(t *testing.T) {
 		job, ok := engine.Job("verify-1")
 		return ok && job.State == live.JobCanceled
 	}, 2*time.Minute, 5*time.Millisecond)
+}
+
+// The list of Waymark's own tools is paid for in each session, and so is each answer.
+func TestListAndAnswersAreShort(t *testing.T) {
+	client := overMemory(t, newOffice(t), nil)
+	tools, err := client.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	size := func(v any) int {
+		data, err := json.Marshal(v)
+		require.NoError(t, err)
+		return len(data)
+	}
+	require.LessOrEqual(t, size(tools), 9_000)
+	require.LessOrEqual(t, size(call(t, client, "suggest_next", map[string]any{"context": []string{"fs:read_file"}})), 2_000)
+	require.LessOrEqual(t, size(call(t, client, "suggest_dag", map[string]any{"intent": "reformat a json file"})), 4_000)
+}
+
+// The annotations of tools that are said to change nothing are true: no event is added to the log.
+func TestReadOnlyToolsRecordNothing(t *testing.T) {
+	s := newOffice(t, func(c *Config) { c.RecordScores = true })
+	client := overMemory(t, s, nil)
+	tools, err := client.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	for _, q := range questions {
+		before := defaultEngine(t, s).Head()
+		call(t, client, q.tool, q.arguments)
+		after := defaultEngine(t, s).Head()
+		for _, tool := range tools.Tools {
+			if tool.Name == q.tool && tool.Annotations.ReadOnlyHint {
+				assert.Equal(t, before, after, "%s %v", q.tool, q.arguments)
+			}
+			if tool.Name == q.tool && (q.tool == "score" || q.tool == "triangulate" || q.tool == "record_episode") {
+				assert.NotEqual(t, before, after, "%s %v", q.tool, q.arguments)
+			}
+		}
+	}
 }

@@ -20,7 +20,7 @@ var retentionNow = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 func keeping(t *testing.T, keepFor time.Duration, adjust func(*Config)) web {
 	return newWeb(t, adjust, func(c *Config) {
 		c.Now = func() time.Time { return retentionNow }
-		c.Workspaces = live.NewWorkspaces(c.Store, live.Options{Now: c.Now})
+		c.Workspaces = live.NewWorkspaces(c.Store, live.Options{Now: c.Now, Measure: unlearned.Measure})
 		c.KeepFor, c.Drain = keepFor, 40*time.Second
 	})
 }

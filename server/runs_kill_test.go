@@ -112,6 +112,7 @@ func TestRunsOfAChild(t *testing.T) {
 // kill -9 at any moment of any run: no run that was acknowledged is lost, no call is made
 // twice, and what may have happened is interrupted. WAYMARK_KILL_ROUNDS sets how often.
 func TestKillDuringRuns(t *testing.T) {
+	t.Parallel()
 	rounds := 3
 	if s := os.Getenv("WAYMARK_KILL_ROUNDS"); s != "" {
 		var err error

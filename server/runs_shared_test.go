@@ -2,8 +2,6 @@ package server
 
 import (
 	"context"
-	"log/slog"
-	"net/http/httptest"
 	"slices"
 	"testing"
 	"time"
@@ -23,27 +21,22 @@ func sharing(t testing.TB, n int) (servers []web, benches []*bench) {
 	t.Cleanup(func() { assert.NoError(t, engine.Engine.Close()) })
 	stores := make([]*storage.Store, n)
 	for i := range stores {
-		var err error
-		stores[i], err = storage.New(t.Context(), engine, storage.Options{Logger: slog.New(slog.DiscardHandler)})
-		require.NoError(t, err)
-		t.Cleanup(func() { assert.NoError(t, stores[i].Close()) })
+		stores[i] = storeOf(t, engine)
 	}
 	first, d := newBench(t, func(c *Config) {
-		c.Store, c.Workspaces, c.Drain = stores[0], live.NewWorkspaces(stores[0], live.Options{}), 20*time.Millisecond
+		c.Store, c.Workspaces, c.Drain = stores[0], live.NewWorkspaces(stores[0], unlearned), 20*time.Millisecond
 	})
 	servers, benches = append(servers, first), append(benches, d)
 	for _, store := range stores[1:] {
 		d, cfg := &bench{}, first.cfg
-		cfg.Store, cfg.Workspaces, cfg.Caller = store, live.NewWorkspaces(store, live.Options{}), d
+		cfg.Store, cfg.Workspaces, cfg.Caller = store, live.NewWorkspaces(store, unlearned), d
 		s, err := New(cfg)
 		require.NoError(t, err)
-		ts := httptest.NewServer(s.Handler())
 		t.Cleanup(func() {
-			ts.Close()
 			s.Close()
 			assert.NoError(t, cfg.Workspaces.Close(context.Background()))
 		})
-		servers, benches = append(servers, web{Server: s, t: t, url: ts.URL}), append(benches, d)
+		servers, benches = append(servers, webOf(t, s)), append(benches, d)
 	}
 	return servers, benches
 }

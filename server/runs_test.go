@@ -1,10 +1,8 @@
 package server
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -110,33 +108,18 @@ func TestRuns(t *testing.T) {
 	assert.Equal(t, s, w.ended(begun.ID))
 
 	// Progress is a stream that ends.
-	resp, err := http.Get(w.url + "/v1/runs/" + begun.ID + "/events")
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	var events []string
-	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-		if e, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
-			events = append(events, e)
-		}
-	}
-	assert.Equal(t, "end", events[len(events)-1])
+	assert.Contains(t, w.ask("GET", "/v1/runs/"+begun.ID+"/events", "").body, "event: end")
 
-	var page struct {
+	type list struct {
 		Runs       []runs.RunHead
 		NextCursor string `json:"next_cursor"`
 	}
 	parse[run.Status](t, 202, w.ask("POST", "/v1/runs", `{"capability":"show-first","params":{"words":"x"}}`))
-	page = parse[struct {
-		Runs       []runs.RunHead
-		NextCursor string `json:"next_cursor"`
-	}](t, 200, w.ask("GET", "/v1/runs?limit=1", ""))
+	page := parse[list](t, 200, w.ask("GET", "/v1/runs?limit=1", ""))
 	require.Len(t, page.Runs, 1)
 	assert.Equal(t, "show-first", page.Runs[0].Capability, "the newest first")
 	newest := w.ended(page.Runs[0].ID)
-	page = parse[struct {
-		Runs       []runs.RunHead
-		NextCursor string `json:"next_cursor"`
-	}](t, 200, w.ask("GET", "/v1/runs?state=done&limit=1&cursor="+page.NextCursor, ""))
+	page = parse[list](t, 200, w.ask("GET", "/v1/runs?state=done&limit=1&cursor="+page.NextCursor, ""))
 	require.Len(t, page.Runs, 1)
 	assert.Equal(t, begun.ID, page.Runs[0].ID)
 
@@ -195,7 +178,7 @@ func TestRunsAtOnceAreBounded(t *testing.T) {
 
 // A run that is resumed calls servers that are only just starting, and knows what they call harmless.
 func TestResumeWaitsForServers(t *testing.T) {
-	s, d := newOfficeWithDesk(t, "")
+	s, d := officeWithDesk(t, func(*Config) {})
 	a := api.Access{Workspace: api.DefaultWorkspace, Scopes: api.AllScopes, Source: "test"}
 	q, err := api.Decode[runs.Request]([]byte(`{"dag":{"tasks":[{"id":"a","tool":"desk:stamp","arguments":{"letter":"x"}},{"id":"b","tool":"desk:shred","arguments":{"letter":{"$from":"a.result.letter"}}},{"id":"c","tool":"desk:stamp","arguments":{"letter":{"$from":"b.result.letter"}}}]}}`))
 	require.NoError(t, err)

@@ -1,11 +1,9 @@
 package server
 
 import (
-	"bytes"
 	"encoding/json"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
 	"waymark/run"
@@ -18,20 +16,6 @@ const openForm = `{"type":"object","required":["a","b"],"properties":{
  "a":{"type":"object","title":"issue:find","required":["query"],"properties":{"query":{"type":"string"}}},
  "b":{"type":"object","title":"issue:show","required":["issue_number"],"properties":{"issue_number":{"type":"integer"}}}}}`
 
-// accepts reports whether a JSON Schema accepts a value.
-func accepts(t *testing.T, schema, value string) bool {
-	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(schema)))
-	require.NoError(t, err)
-	c := jsonschema.NewCompiler()
-	require.NoError(t, c.AddResource("form", doc))
-	compiled, err := c.Compile("form")
-	require.NoError(t, err)
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(value)))
-	require.NoError(t, err)
-	return compiled.Validate(v) == nil
-}
-
 // The refusal of a DAG without values has one form for all of them, and a request with what the form accepts runs.
 func TestMissingValuesOverHTTP(t *testing.T) {
 	w, d := newBench(t)
@@ -43,15 +27,12 @@ func TestMissingValuesOverHTTP(t *testing.T) {
 	require.JSONEq(t, openForm, string(form))
 
 	const values = `{"a":{"query":"leaks"},"b":{"issue_number":9}}`
-	require.True(t, accepts(t, string(form), values))
-	require.False(t, accepts(t, string(form), `{"a":{"query":"leaks"}}`))
 	begun := parse[run.Status](t, 202, w.ask("POST", "/v1/runs", `{"values":`+values+`,"dag":`+openDAG+`}`))
 	require.Equal(t, run.Done, w.ended(begun.ID).State)
 	require.Len(t, d.calls, 2)
 	require.JSONEq(t, `{"query":"leaks"}`, string(d.calls[0].Arguments))
 	require.JSONEq(t, `{"issue_number":9}`, string(d.calls[1].Arguments))
 
-	requireProblem(t, 422, "got string, want integer", w.ask("POST", "/v1/runs", `{"values":{"a":{"query":"x"},"b":{"issue_number":"9"}},"dag":`+openDAG+`}`))
 	requireProblem(t, 422, "there is no such task; there are a, b", w.ask("POST", "/v1/runs", `{"values":{"t1":{"query":"x"}},"dag":`+openDAG+`}`))
 
 	p = requireProblem(t, 422, "without values for params.words", w.ask("POST", "/v1/runs", `{"capability":"show-first"}`))

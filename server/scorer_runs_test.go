@@ -21,13 +21,6 @@ func (w web) current() *suggest.Model {
 	return e.Model()
 }
 
-func (w web) rebuilt() *suggest.Model {
-	w.t.Helper()
-	_, err := defaultEngine(w.t, w.Server).Build(w.t.Context())
-	require.NoError(w.t, err)
-	return w.current()
-}
-
 // A judge that fails to parse costs its scorer reliability; a request that cannot be scored does not.
 func TestFailingJudgesLoseReliability(t *testing.T) {
 	said := fours
@@ -52,7 +45,8 @@ func TestFailingJudgesLoseReliability(t *testing.T) {
 		return 0
 	}
 	ask(0)
-	w.rebuilt()
+	_, err := defaultEngine(t, w.Server).Build(t.Context())
+	require.NoError(t, err)
 	assert.InDelta(t, 1, reliability(), 1e-12, "one run says little")
 	for i := range 7 {
 		ask(i + 1)
@@ -80,8 +74,10 @@ func TestScoresAreLogged(t *testing.T) {
 	for range 3 {
 		parse[any](t, 200, w.ask("POST", "/v1/score/hypothesis", `{"hypotheses":[{"id":"h1","statement":"`+secret+`","scores":{"specificity":4,"novelty":3,"connection_validity":4,"feasibility":3,"grounding":2}},{"id":"h2","statement":"x"}],"judge":{}}`))
 	}
-	parse[any](t, 200, w.ask("POST", "/v1/score/council", inputs["council"]))
-	parse[any](t, 200, w.ask("POST", "/v1/score/custom", inputs["custom"]))
+	parse[any](t, 200, w.ask("POST", "/v1/score/council",
+		`{"responses":[{"id":"A","text":"x"},{"id":"B","text":"y"}],"reviews":[{"reviewer":"r","ranking":["A","B"]}]}`))
+	parse[any](t, 200, w.ask("POST", "/v1/score/custom",
+		`{"source":"id: tastes\ndimensions: [{name: taste, weight: 1, scale: {min: 0, max: 5}}]","items":[{"id":"a","scores":{"taste":4}}]}`))
 	type log struct {
 		Scores []struct {
 			Scorer  string

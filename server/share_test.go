@@ -131,24 +131,16 @@ func TestConnectionsGiveWay(t *testing.T) {
 func TestSessionsAndStreamsAreShared(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.RequireKey, c.MaxConnections = true, 64 })
 	a, b := w.twoKeys()
-	call := func(key, body, session string) (*http.Response, string) {
-		header := map[string]string{"Authorization": strings.TrimPrefix(key, "Authorization: ")}
-		if session != "" {
-			header["Mcp-Session-Id"], header["Mcp-Protocol-Version"] = session, "2025-11-25"
-		}
-		return post(t, http.DefaultClient, w.url+"/mcp", body, header)
-	}
 	var ids []string
 	for range 16 { // a quarter of 64
-		resp, body := call(a, hello, "")
-		require.Equal(t, 200, resp.StatusCode, body)
-		ids = append(ids, resp.Header.Get("Mcp-Session-Id"))
+		r := w.mcp(hello, a)
+		require.Equal(t, 200, r.status, r.body)
+		ids = append(ids, r.header.Get("Mcp-Session-Id"))
 	}
-	resp, body := call(a, hello, "")
-	requireProblem(t, 429, "too many MCP sessions: at most 16 of 64", reply{resp.StatusCode, resp.Header, body})
-	assert.Equal(t, "1", resp.Header.Get("Retry-After"))
-	resp, _ = call(b, hello, "")
-	assert.Equal(t, 200, resp.StatusCode, "the other goes on")
+	r := w.mcp(hello, a)
+	requireProblem(t, 429, "too many MCP sessions: at most 16 of 64", r)
+	assert.Equal(t, "1", r.header.Get("Retry-After"))
+	assert.Equal(t, 200, w.mcp(hello, b).status, "the other goes on")
 
 	var streams []net.Conn
 	listen := func() net.Conn {
@@ -193,4 +185,20 @@ func TestHolders(t *testing.T) {
 	s := newOffice(t, func(c *Config) { c.Proxies = []string{"203.0.113.9"} })
 	assert.Len(t, s.clientsOf(api.Access{Source: "key:1", Peer: "203.0.113.9"}), 1)
 	assert.Len(t, s.clientsOf(api.Access{Source: "key:1", Peer: "203.0.113.8"}), 2)
+}
+
+func TestRateLimit(t *testing.T) {
+	w := newWeb(t, func(c *Config) { c.Rate, c.Burst, c.RequireKey = 0.001, 3, true })
+	_, a, err := w.createKey(t.Context(), "a", "a", api.ScopeRead, "")
+	require.NoError(t, err)
+	_, b, err := w.createKey(t.Context(), "b", "b", api.ScopeRead, "")
+	require.NoError(t, err)
+	for range 3 {
+		assert.Equal(t, 200, w.ask("GET", "/v1/stats", "", "Authorization: Bearer "+a).status)
+	}
+	r := w.ask("GET", "/v1/stats", "", "Authorization: Bearer "+a)
+	requireProblem(t, 429, "too many requests", r)
+	assert.Regexp(t, `^[1-9]\d*$`, r.header.Get("Retry-After"))
+	assert.Equal(t, 200, w.ask("GET", "/v1/stats", "", "Authorization: Bearer "+b).status, "buckets are apart")
+	assert.Equal(t, 200, w.ask("GET", "/healthz", "").status, "probes have no credential")
 }

@@ -55,17 +55,8 @@ func TestBadJSON(t *testing.T) {
 			require.True(t, errors.As(err, &refused), "%v", err)
 			assert.Contains(t, err.Error(), c.mention)
 			assert.Equal(t, http.StatusBadRequest, refused.Status)
-			for _, path := range []string{"/v1/next", "/v1/episodes", "/v1/tools"} {
-				method := "POST"
-				if path == "/v1/tools" {
-					method = "PUT"
-				}
-				if c.name == "nothing but space" && path != "/v1/next" {
-					requireProblem(t, 400, "body is required", w.ask(method, path, c.body))
-					continue
-				}
-				requireProblem(t, 400, "", w.ask(method, path, c.body))
-			}
+			requireProblem(t, 400, "", w.ask("POST", "/v1/next", c.body))
+			requireProblem(t, 400, "", w.ask("PUT", "/v1/tools", c.body))
 		})
 	}
 	assert.NoError(t, codec.Check([]byte(strings.Repeat("[", 64)+strings.Repeat("]", 64))))
@@ -73,19 +64,12 @@ func TestBadJSON(t *testing.T) {
 	assert.NoError(t, codec.Check([]byte(` {"a":{"a":1},"A":2} `)))
 }
 
-// encoding/json would take each of these for "context": it folds case, ſ (U+017F) and K (U+212A).
+// encoding/json would take each of these for a field: it folds case, ſ (U+017F) and K (U+212A).
 func TestNamesAreSpelledExactly(t *testing.T) {
 	w := newWeb(t)
-	for _, c := range []struct{ path, body, name string }{
-		{"/v1/next", `{"CONTEXT":[]}`, "CONTEXT"},
-		{"/v1/next", `{"Context":[]}`, "Context"},
-		{"/v1/explain", `{"ID":"x"}`, "ID"},
-		{"/v1/dag", `{"max_\u017fteps":3}`, "max_ſteps"},
-		{"/v1/episodes", `{"id":"x","\u017fteps":[]}`, "ſteps"},
-		{"/v1/search", `{"query":"x","\u212Ainds":[]}`, "\u212Ainds"},
-	} {
-		requireProblem(t, 422, c.name, w.ask("POST", c.path, c.body))
-	}
+	requireProblem(t, 422, "CONTEXT", w.ask("POST", "/v1/next", `{"CONTEXT":[]}`))
+	requireProblem(t, 422, "max_ſteps", w.ask("POST", "/v1/dag", `{"max_\u017fteps":3}`))
+	requireProblem(t, 422, "\u212Ainds", w.ask("POST", "/v1/search", `{"query":"x","\u212Ainds":[]}`))
 }
 
 func TestContentTypes(t *testing.T) {

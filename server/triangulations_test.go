@@ -27,7 +27,9 @@ func TestATriangulationIsKeptBeforeItsRunIsRecorded(t *testing.T) {
 func TestRunsAndTriangulationsShowNoSecrets(t *testing.T) {
 	secret := "ghp_" + strings.Repeat("aB3dE6", 6)
 	for _, keep := range []bool{false, true} {
-		w := newWeb(t, func(c *Config) { c.Workspaces = live.NewWorkspaces(c.Store, live.Options{KeepSecrets: keep}) })
+		w := newWeb(t, func(c *Config) {
+			c.Workspaces = live.NewWorkspaces(c.Store, live.Options{KeepSecrets: keep, Measure: unlearned.Measure})
+		})
 		run := w.ask("POST", "/v1/runs", `{"dag":{"intent":"with `+secret+`","tasks":[{"id":"t","tool":"`+score.ContributionID+`","arguments":{"role":"test_designer","text":"x"}}]}}`)
 		require.Less(t, run.status, 300, run.body)
 		begun := w.ask("POST", "/v1/triangulations", `{"question":"Why `+secret+`?","hypotheses":[{"id":"h1","text":"rain `+secret+`"},{"id":"h2","text":"snow"}],"rounds":[{"snippets":[{"id":"s","text":"rain `+secret+`"}]}]}`)

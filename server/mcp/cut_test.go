@@ -32,13 +32,3 @@ func TestKeptResults(t *testing.T) {
 	assert.False(t, has("large", anna))
 	assert.Zero(t, k.bytes)
 }
-
-func TestWithin(t *testing.T) {
-	const text = "aöü" // 1 + 2 + 2 bytes
-	for _, tt := range []struct {
-		from, n int
-		want    string
-	}{{0, 5, "aöü"}, {0, 2, "a"}, {0, 3, "aö"}, {2, 3, "ü"}, {1, 1, ""}, {5, 3, ""}, {1, 100, "öü"}} {
-		assert.Equal(t, tt.want, within(text, tt.from, tt.n), "%d, %d", tt.from, tt.n)
-	}
-}
