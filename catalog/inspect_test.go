@@ -151,16 +151,3 @@ func TestReferences(t *testing.T) {
 		require.Len(t, catalog.NewInspector().Inspect(&catalog.Entry{ID: "a", Data: []json.RawMessage{json.RawMessage(schema)}}), found, schema)
 	}
 }
-
-func TestStuffed(t *testing.T) {
-	require.True(t, catalog.Stuffed(strings.Repeat("email ", 10)+"tool"))
-	require.True(t, catalog.Stuffed("search find get list read write create delete update send email mail message chat calendar event meeting file folder document sheet database query sql web page browser weather map route travel flight hotel music video image photo pay invoice order customer ticket issue"))
-	require.False(t, catalog.Stuffed("Search the messages of a mailbox for words, a sender or a date, and list the newest ones first with their subject and the first lines of the text."))
-	require.False(t, catalog.Stuffed("메일함에서 메시지를 검색합니다. "+strings.Repeat("결과를 최신순으로 정렬하여 제목과 함께 보여줍니다. ", 1)))
-}
-
-func TestCopies(t *testing.T) {
-	texts := []string{"Sends a message to any person 1.", "Sends a message to any person 2!", "sends a message TO any person", "Any person: sends a message to", "Sends a message to any person, 5", "Lists the files of a folder"}
-	copies := catalog.Copies(len(texts), func(i int) (string, string) { return "s", catalog.Shape(texts[i]) })
-	require.Equal(t, map[int]bool{4: true}, copies)
-}

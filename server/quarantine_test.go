@@ -170,37 +170,3 @@ func TestNobodyVouchesForNobody(t *testing.T) {
 	r := parse[live.PutResult](t, 200, w.ask("PUT", "/v1/tools", fmt.Sprintf(`[{"id":"x:y","description":%q}]`, evilText)))
 	require.True(t, r.Flagged[0].Quarantined)
 }
-
-// Keywords and copies move a tool down; they do not hide it.
-func TestStuffedAndCopiedTextsRankLower(t *testing.T) {
-	w := newWeb(t)
-	root := bearerOf("local-token")
-	var tools []string
-	add := func(id, server, description string) {
-		tools = append(tools, fmt.Sprintf(`{"id":"%s:%s","name":%q,"server":%q,"description":%q}`, server, id, id, server, description))
-	}
-	for i, text := range []string{"Send an email to one person", "Send an email with a file attached", "Reply to an email and send it", "Forward an email to another person",
-		"Draft an email to send later", "Send the email that was drafted"} {
-		add(fmt.Sprintf("mail_%d", i), []string{"outbox", "post", "letters"}[i%3], text)
-	}
-	for i := range 30 {
-		add(fmt.Sprintf("quick_%d", i), "flood", fmt.Sprintf("Send an email message to any person number %d", i))
-	}
-	add("anything", "stuffed", strings.Repeat("send email message person file ", 8)+"calendar weather search web browser database query sql table row column image picture photo video music map route")
-	w.settle(parse[live.PutResult](t, 200, w.ask("PUT", "/v1/tools", "["+strings.Join(tools, ",")+"]", root)))
-	found := parse[struct{ Results []struct{ ID string } }](t, 200, w.ask("POST", "/v1/search", `{"query":"send an email to a person","limit":10}`, root))
-	require.Len(t, found.Results, 10)
-	flood := 0
-	for i, r := range found.Results {
-		if strings.HasPrefix(r.ID, "flood:") {
-			flood++
-		}
-		if i < 5 {
-			require.NotEqual(t, "stuffed:anything", r.ID)
-		}
-	}
-	require.LessOrEqual(t, flood, 5, "%v", found.Results)
-	require.NotEmpty(t, parse[struct{ Results []struct{ ID string } }](t, 200, w.ask("POST", "/v1/search", `{"query":"stuffed:anything"}`, root)).Results, "by its name it is found")
-	r := parse[live.PutResult](t, 200, w.ask("PUT", "/v1/tools", `[{"id":"x:list","server":"x","description":"`+strings.Repeat("mail ", 20)+`"}]`))
-	require.Empty(t, r.Flagged, "a list of keywords ranks lower, and is no finding")
-}

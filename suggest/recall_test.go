@@ -20,7 +20,7 @@ func TestCandidatesHoldTheBestOfAllTools(t *testing.T) {
 			if all && m.Live(n) {
 				q.consider(n)
 				if tool := m.measures.texts.tool[n]; intent != "" && q.nodes.semantic[n] == 0 {
-					q.nodes.semantic[n] = m.TextWeight(n) * q.matching().Of(tool)
+					q.nodes.semantic[n] = q.matching().Of(tool)
 				}
 			}
 		}

@@ -141,7 +141,7 @@ func (q *query) matchRecent() (found bool) {
 		for d, n := range r.node {
 			if score := x.Of(int32(d)); score > 0 && q.Live(n) {
 				q.addCandidate(n)
-				q.nodes.semantic[n] = float64(score * q.TextWeight(n))
+				q.nodes.semantic[n] = score
 				found = true
 			}
 		}

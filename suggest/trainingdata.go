@@ -86,7 +86,7 @@ func (m *Measures) describe(c *history.Counts) {
 	servers := map[string]int32{"": -1}
 	for number, node := range t.node {
 		d := c.Document(c.IDs[node])
-		tool := rank.Tool{Name: d.Name, Title: d.Name, Text: d.Text, Properties: d.Properties, Demoted: 1 - c.TextWeight(node)}
+		tool := rank.Tool{Name: d.Name, Title: d.Name, Text: d.Text, Properties: d.Properties}
 		server := ""
 		if i, ok := c.Catalog.ToolIndex[c.IDs[node]]; ok {
 			tool.Name = history.ToolName(&c.Catalog.Tools[i])

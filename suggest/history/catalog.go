@@ -17,10 +17,6 @@ type Schemas struct {
 	once    sync.Once
 	in, out []catalog.Property
 	results []catalog.Property
-
-	looked  sync.Once
-	stuffed bool   // its description is a list of keywords
-	shape   string // equal for copies of a description
 }
 
 // Inputs lists the properties of the input schema.
@@ -203,8 +199,7 @@ type Roles struct {
 	Capabilities []int32
 	Known        int // number of nodes in the catalog without host tools
 
-	named   func() map[string][]int32 // nodes by folded name, in order of id; computed on first use
-	demoted func() map[int32]bool     // nodes whose texts have less weight; computed on first use
+	named func() map[string][]int32 // nodes by folded name, in order of id; computed on first use
 }
 
 // Requires lists the nodes of the tools that a tool requires and that can be suggested, in ascending order.
@@ -292,7 +287,6 @@ func (s *State) roles() *Roles {
 	}
 	view := s.view
 	r.named = sync.OnceValue(func() map[string][]int32 { return r.names(view) })
-	r.demoted = sync.OnceValue(func() map[int32]bool { return r.demotedIn(view) })
 	return r
 }
 

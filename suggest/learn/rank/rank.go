@@ -29,7 +29,6 @@ type Tool struct {
 	Name                    string  // without its server
 	Title, Text, Properties string  // texts that requests are matched with; the title includes the server
 	Server                  int32   // number of the server, the same for all tools of one server; -1 for none
-	Demoted                 float64 // share of a match with its text that is discarded
 	Cluster                 int32   // 1 + number of its spectral cluster of tools and capabilities, 0 for none
 	HyperRank               float64 // PageRank in the hypergraph of tools and capabilities, divided by the largest
 	Requires                []int32 // tools that it requires according to the catalog

@@ -287,13 +287,12 @@ func (r *request) match(text string, allowed func(tool int32) bool, most int) {
 	}
 	r.top = r.text.Top(r.top, sought, vectorWeight)
 	for _, hit := range r.top[:min(mostTexts, len(r.top))] {
-		weight := 1 - h.texts.tools[hit.Doc].Demoted
-		r.most.text = max(r.most.text, weight*r.text.Of(hit.Doc))
-		r.most.near = max(r.most.near, weight*r.text.Near(hit.Doc))
+		r.most.text = max(r.most.text, r.text.Of(hit.Doc))
+		r.most.near = max(r.most.near, r.text.Near(hit.Doc))
 	}
 	for _, hit := range r.top[:min(requiringTexts, len(r.top))] {
 		for _, to := range h.texts.closure[hit.Doc] {
-			v := float64((1-h.texts.tools[hit.Doc].Demoted)*r.text.Of(hit.Doc)) / max(r.most.text, 1e-6)
+			v := r.text.Of(hit.Doc) / max(r.most.text, 1e-6)
 			r.requiredText[to] = max(r.requiredText[to], v)
 		}
 	}

@@ -291,10 +291,6 @@ type naming struct {
 	match  float64
 }
 
-func (d *draft) match(clause *semantic.Matching, t int32) float64 {
-	return float64((1 - d.texts.tools[t].Demoted) * clause.Of(t))
-}
-
 // clauses finds the tool that each clause of the request names. A match below leastNamed names none.
 func (d *draft) clauses() {
 	parts := d.request.clauses
@@ -304,7 +300,7 @@ func (d *draft) clauses() {
 	for _, clause := range parts {
 		best := naming{clause: clause}
 		for _, c := range d.likely {
-			if v := d.match(clause, c.Tool); v > best.match {
+			if v := clause.Of(c.Tool); v > best.match {
 				best.tool, best.match = c.Tool, v
 			}
 		}
@@ -319,7 +315,7 @@ func (d *draft) withNamed(tools []int32) []int32 {
 	for _, x := range d.named {
 		had := 0.0
 		for _, t := range tools {
-			had = max(had, d.match(x.clause, t))
+			had = max(had, x.clause.Of(t))
 		}
 		if _, ok := d.chance[x.tool]; ok && had < nearlyNamed*x.match {
 			tools = append(tools, x.tool)

@@ -183,8 +183,7 @@ func (r *request) rows(tool int32, endpoint float64, c cells) {
 	c.set(Strongest, e.strongest)
 	c.set(BesideMost, e.besideMost)
 	c.set(BesideMean, e.besideMean)
-	weight := 1 - h.texts.tools[tool].Demoted
-	text, near := float64(weight*r.text.Of(tool)), float64(weight*r.text.Near(tool))
+	text, near := r.text.Of(tool), r.text.Near(tool)
 	c.set(Text, text)
 	c.set(TextShare, text/max(r.most.text, 1e-6))
 	c.set(Vectors, near)
@@ -195,7 +194,7 @@ func (r *request) rows(tool int32, endpoint float64, c cells) {
 		if i == 0 {
 			clause, clauseNear = 0, 0
 		}
-		clause, clauseNear = max(clause, float64(weight*m.Of(tool))), max(clauseNear, float64(weight*m.Near(tool)))
+		clause, clauseNear = max(clause, m.Of(tool)), max(clauseNear, m.Near(tool))
 	}
 	c.set(ClauseText, clause)
 	c.set(ClauseVectors, clauseNear)
