@@ -42,10 +42,9 @@ func (t *Tool) Fingerprint() Fingerprint {
 func (f Fingerprint) String() string { return "sha256:" + hex.EncodeToString(f[:]) }
 
 // Canonical returns a JSON Schema in one form for all its orderings and spellings: without spaces, with sorted keys,
-// with normalised numbers (1, 1.0 and 10e-1 are one number), and with sorted lists where JSON Schema gives the order no
-// meaning (required, enum, type, dependentRequired). Lists inside default, const, examples and enum are values and keep
-// their order. An empty schema and null return an empty result. Text that is not JSON, or that has a duplicate key,
-// which parsers resolve differently, is returned as it is.
+// with normalised numbers (1, 1.0 and 10e-1 are one number), and with sorted lists under the keys whose lists have no
+// order in JSON Schema (required, enum, type). An empty schema and null return an empty result. Text that is not JSON,
+// or that has a duplicate key, which parsers resolve differently, is returned as it is.
 func Canonical(schema json.RawMessage) []byte {
 	v, err := Decode(schema)
 	if err != nil || !jsontext.Value(schema).IsValid() {
@@ -54,40 +53,25 @@ func Canonical(schema json.RawMessage) []byte {
 	if v == nil {
 		return nil
 	}
-	out, _ := json.Marshal(canonical(v, AsSchema)) // it was JSON
+	out, _ := json.Marshal(canonical(v, "")) // it was JSON
 	return out
 }
 
-// canonical normalises the numbers of a decoded value and sorts sets. It treats the value of an unknown keyword as a
-// schema.
-func canonical(v any, r Role) any {
+// canonical normalises the numbers of a decoded value and sorts sets. key is the name of the value in its object.
+func canonical(v any, key string) any {
 	switch v := v.(type) {
 	case json.Number:
 		return normalNumber(v)
 	case map[string]any:
-		for key, e := range v {
-			inner := AsData
-			switch r {
-			case AsNames:
-				inner = AsSchema
-			case asSets:
-				inner = asSet
-			case asSet, AsData:
-			default:
-				inner = Keywords[key]
-			}
-			v[key] = canonical(e, inner)
+		for name, inner := range v {
+			v[name] = canonical(inner, name)
 		}
 	case []any:
-		inner := r
-		if r == asSet {
-			inner = AsData
-		}
 		texts := make([]json.RawMessage, len(v))
-		for i, e := range v {
-			texts[i], _ = json.Marshal(canonical(e, inner)) // it was JSON
+		for i, inner := range v {
+			texts[i], _ = json.Marshal(canonical(inner, "")) // it was JSON
 		}
-		if r == asSet {
+		if key == "required" || key == "enum" || key == "type" {
 			slices.SortFunc(texts, func(a, b json.RawMessage) int { return bytes.Compare(a, b) })
 		}
 		return texts

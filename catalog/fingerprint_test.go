@@ -89,7 +89,6 @@ func TestCanonical(t *testing.T) {
 		{`{"minimum":0.5}`, `{"minimum":50e-2}`},
 		{`{"minimum":0}`, `{"minimum":-0.00}`},
 		{`{"title":"é"}`, `{"title":"\u00e9"}`},
-		{`{"dependentRequired":{"a":["b","c"]}}`, `{"dependentRequired":{"a":["c","b"]}}`},
 		{`null`, ``},
 	} {
 		assert.Equal(t, Canonical(json.RawMessage(tt.a)), Canonical(json.RawMessage(tt.b)), "%s = %s", tt.a, tt.b)
@@ -98,7 +97,6 @@ func TestCanonical(t *testing.T) {
 		{`{"minimum":1}`, `{"minimum":"1"}`},
 		{`{"minimum":9007199254740993}`, `{"minimum":9007199254740992}`}, // equal as float64
 		{`{"minimum":1e999999999999999999999}`, `{"minimum":1e999999999999999999998}`},
-		{`{"default":{"required":["a","b"]}}`, `{"default":{"required":["b","a"]}}`},
 		{`{"prefixItems":[{},true]}`, `{"prefixItems":[true,{}]}`},
 		{`{"enum":[["a","b"]]}`, `{"enum":[["b","a"]]}`},
 		{`{"a":1,"a":2}`, `{"a":2}`},

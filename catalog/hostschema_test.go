@@ -13,26 +13,21 @@ func TestHostSchema(t *testing.T) {
 		{"none", ``, `{"type":"object"}`},
 		{"null", `null`, `{"type":"object"}`},
 		{"no type", `{"required":["a"]}`, `{"required":["a"],"type":"object"}`},
+		{"several types", `{"type":["object","null"]}`, `{"type":"object"}`},
 		{"boolean properties", `{"type":"object","properties":{"b":true,"a":false}}`, `{"type":"object","properties":{"b":{},"a":{"not":{}}}}`},
-		{"additionalProperties stays", `{"type":"object","additionalProperties":false,"unevaluatedProperties":true}`, `{"type":"object","additionalProperties":false,"unevaluatedProperties":true}`},
-		{"nested", `{"type":"object","properties":{"p":{"properties":{"q":true}}},"$defs":{"d":{"items":true}},"patternProperties":{"^x":false}}`,
-			`{"type":"object","properties":{"p":{"properties":{"q":{}}}},"$defs":{"d":{"items":{}}},"patternProperties":{"^x":{"not":{}}}}`},
-		{"lists", `{"type":"object","anyOf":[true,{"not":false}],"properties":{"a":{"items":[true,{}],"prefixItems":[false]}}}`,
-			`{"type":"object","anyOf":[{},{"not":{"not":{}}}],"properties":{"a":{"items":[{},{}],"prefixItems":[{"not":{}}]}}}`},
-		{"inside additionalProperties", `{"type":"object","additionalProperties":{"properties":{"a":true}}}`, `{"type":"object","additionalProperties":{"properties":{"a":{}}}}`},
-		{"properties with names of keywords", `{"type":"object","properties":{"properties":true,"type":true,"required":true,"default":true}}`,
-			`{"type":"object","properties":{"properties":{},"type":{},"required":{},"default":{}}}`},
-		{"values are data", `{"type":"object","default":{"properties":{"a":true}},"properties":{"a":{"const":true,"enum":[true,{"items":false}],"default":false,"type":["string","null"]}}}`,
-			`{"type":"object","default":{"properties":{"a":true}},"properties":{"a":{"const":true,"enum":[true,{"items":false}],"default":false,"type":["string","null"]}}}`},
-		{"empty lists", `{"type":["object","null"],"properties":[],"required":null,"anyOf":[],"$defs":[]}`, `{"type":"object","properties":{},"$defs":{}}`},
-		{"empty lists inside", `{"type":"object","properties":{"a":{"type":"array","items":[],"required":true},"b":{"properties":null,"enum":[]}}}`, `{"type":"object","properties":{"a":{"type":"array","items":{}},"b":{}}}`},
-		{"required", `{"type":"object","required":["a",null],"properties":{"a":{"required":"b"},"c":{"required":[]}}}`, `{"type":"object","required":["a"],"properties":{"a":{"required":["b"]},"c":{}}}`},
-		{"numbers stay", `{"type":"object","properties":{"a":{"maximum":1e400,"minimum":12345678901234567890}}}`, `{"type":"object","properties":{"a":{"maximum":1e400,"minimum":12345678901234567890}}}`},
+		{"other booleans stay", `{"type":"object","additionalProperties":false,"properties":{"a":{"items":true}}}`, `{"type":"object","additionalProperties":false,"properties":{"a":{"items":true}}}`},
+		{"empty lists", `{"type":"object","properties":[],"required":null}`, `{"type":"object"}`},
+		{"required", `{"type":"object","required":["a",null],"properties":{"required":{"required":"b"}}}`, `{"type":"object","required":["a"],"properties":{"required":{"required":"b"}}}`},
+		{"numbers and order stay", `{"type":"object","properties":{"b":{},"a":{"maximum":1e400,"minimum":12345678901234567890}}}`, ``},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := HostSchema(json.RawMessage(tt.in))
 			require.NoError(t, err)
-			assert.Equal(t, string(Canonical(json.RawMessage(tt.want))), string(Canonical(got)))
+			if tt.want == "" {
+				assert.Equal(t, tt.in, string(got))
+				return
+			}
+			assert.JSONEq(t, tt.want, string(got))
 			again, err := HostSchema(got)
 			require.NoError(t, err)
 			assert.Equal(t, string(got), string(again))
@@ -41,19 +36,15 @@ func TestHostSchema(t *testing.T) {
 }
 
 func TestHostSchemaRefuses(t *testing.T) {
-	for _, tt := range []struct{ name, in, want string }{
-		{"boolean", `true`, "the schema is a JSON boolean"},
-		{"list", `[]`, "the schema is a JSON array"},
-		{"type", `{"type":"array"}`, `the type of the schema is "array"`},
-		{"property", `{"type":"object","properties":{"a":"string"}}`, "/properties/a in the schema is a JSON string"},
-		{"nested property", `{"type":"object","properties":{"a":{"properties":{"b":3}}}}`, "/properties/a/properties/b in the schema is a JSON number"},
-		{"repeated name", `{"type":"object","properties":{"a":{},"a":{}}}`, "cannot be decoded"},
-		{"cut", `{"type":"object","properties":{`, "cannot be decoded"},
-		{"more", `{"type":"object"} {}`, "cannot be decoded"},
+	for _, tt := range []struct{ in, want string }{
+		{`true`, "the schema is no JSON object"},
+		{`[]`, "the schema is no JSON object"},
+		{`{"type":"array"}`, `the type of the schema is array`},
+		{`{"type":"object","properties":{"a":"string"}}`, "the property a is no schema"},
+		{`{"type":"object","properties":{`, "the schema is no JSON object"},
+		{`{"type":"object"} {}`, "the schema is no JSON object"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := HostSchema(json.RawMessage(tt.in))
-			require.ErrorContains(t, err, tt.want)
-		})
+		_, err := HostSchema(json.RawMessage(tt.in))
+		require.ErrorContains(t, err, tt.want, tt.in)
 	}
 }

@@ -55,8 +55,7 @@ func EntryOfCapability(c *Capability) *Entry {
 	return e
 }
 
-// checks lists all checks of one entry, in the order of the findings. Keyword lists and copies of one
-// description are not findings; they rank lower in searches: see [Stuffed] and [Copies].
+// checks lists all checks of one entry, in the order of the findings.
 var checks = []struct {
 	name string
 	find func(in *Inspector, e *Entry) string // returns the detail of a finding, "" for none
@@ -73,8 +72,8 @@ var checks = []struct {
 // Inspect runs the checks on an entry, against the known entries, and returns the findings.
 func (in *Inspector) Inspect(e *Entry) (found []Finding) {
 	for _, data := range e.Data {
-		texts, refers := textsIn(data)
-		e.Texts, e.refers = append(e.Texts, texts...), e.refers || refers
+		v, _ := Decode(data) // invalid JSON has no texts
+		e.read(v)
 	}
 	e.Data = nil
 	for _, c := range checks {
@@ -85,63 +84,24 @@ func (in *Inspector) Inspect(e *Entry) (found []Finding) {
 	return found
 }
 
-// textsIn returns the names and texts in a JSON value, sorted, and reports whether a schema refers to another
-// document.
-func textsIn(data json.RawMessage) (all []string, refers bool) {
-	v, err := Decode(data)
-	if err != nil {
-		return nil, false
-	}
-	var refs, own []string
-	var visit func(v any, expressions bool)
-	visit = func(v any, expressions bool) { // expressions: the names of an object are regular expressions
-		switch v := v.(type) {
-		case string:
-			all = append(all, v)
-		case []any:
-			for _, e := range v {
-				visit(e, false)
+// read adds the names and texts in a decoded value to the texts, and looks for references to other documents.
+func (e *Entry) read(v any) {
+	switch v := v.(type) {
+	case string:
+		e.Texts = append(e.Texts, v)
+	case []any:
+		for _, inner := range v {
+			e.read(inner)
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if to, is := v[name].(string); is && (name == "$ref" || name == "$dynamicRef") && !strings.HasPrefix(to, "#") {
+				e.refers = true
 			}
-		case map[string]any:
-			for name, e := range v {
-				if text, ok := e.(string); ok && name == "pattern" {
-					e = withoutControls(text)
-				}
-				if text, ok := e.(string); ok {
-					document, _, _ := strings.Cut(text, "#")
-					switch name {
-					case "$ref", "$dynamicRef":
-						refs = append(refs, document)
-					case "$id", "id":
-						own = append(own, document)
-					}
-				}
-				inside := name == "patternProperties" && !expressions
-				if expressions {
-					name = withoutControls(name)
-				}
-				all = append(all, name)
-				visit(e, inside)
-			}
+			e.Texts = append(e.Texts, name)
+			e.read(v[name])
 		}
 	}
-	visit(v, false)
-	for _, r := range refs {
-		standard := strings.HasPrefix(strings.TrimPrefix(strings.TrimPrefix(r, "http://"), "https://"), "json-schema.org/draft")
-		refers = refers || r != "" && !standard && !slices.ContainsFunc(own, func(id string) bool { return id == r || strings.HasSuffix(id, "/"+strings.TrimPrefix(r, "./")) })
-	}
-	slices.Sort(all)
-	return slices.Compact(all), refers
-}
-
-// withoutControls removes control characters from regular expressions, the only texts that may contain them.
-func withoutControls(pattern string) string {
-	return strings.Map(func(c rune) rune {
-		if unicode.IsControl(c) {
-			return -1
-		}
-		return c
-	}, pattern)
 }
 
 // badName checks the length of the name, and length and characters of the id only: names in data sets may be
@@ -159,24 +119,12 @@ func badName(_ *Inspector, e *Entry) string {
 // foreign finds an id that begins with the name of another server, or a server name of this program or of a
 // connected server, whose entries only the server itself may add.
 func (in *Inspector) foreign(e *Entry) string {
-	before, _, named := strings.Cut(e.ID, ":")
-	if named && e.Server != "" && before != e.Server && !strings.HasPrefix(e.ID, e.Server+":") {
+	before, _, named := strings.Cut(FromHost(e.ID), ":")
+	switch {
+	case named && e.Server != "" && before != e.Server && !strings.HasPrefix(e.ID, e.Server+":"):
 		return fmt.Sprintf("its id names the server %s, it is of another", ShownID(before))
-	}
-	if rest, host := strings.CutPrefix(e.ID, "mcp__"); host { // spelling of hosts
-		before, _, named = strings.Cut(rest, "__")
-	}
-	if !named {
-		before = ""
-	}
-	for _, server := range []string{before, e.Server} {
-		switch look := Skeleton(server); {
-		case server == "":
-		case slices.ContainsFunc(Reserved, func(r string) bool { return look == Skeleton(r) }):
-			return "its server has the name of this program, or of its scorers"
-		case slices.ContainsFunc(in.connected, func(c string) bool { return look == Skeleton(c) }):
-			return "its server has the name of one that is connected here, which did not offer it"
-		}
+	case named && in.taken[Skeleton(before)], in.taken[Skeleton(e.Server)]:
+		return "its server has the name of this program, of its scorers, or of a connected server, which did not offer it"
 	}
 	return ""
 }

@@ -18,14 +18,10 @@ const (
 // Near returns the ids that are spelled most like spelling, at most three, from a sequence of ids with their
 // use counts. The order is edit distance, then use count (higher first), then id. The distance is that of
 // Damerau and Levenshtein (optimal string alignment) between lower-case forms without separators, so that case
-// and separators never count. A spelling also matches the name of a tool without its server. 100,000 ids of
-// similar length take .25 s.
+// and separators never count. A spelling also matches the name of a tool without its server.
 func Near(spelling string, ids iter.Seq2[string, uint64]) []string {
-	if len(spelling) > MaxID {
-		return nil
-	}
-	want, _ := fold(nil, strings.TrimPrefix(spelling, hostPrefix))
-	if len(want) == 0 {
+	want := []rune(fold(strings.TrimPrefix(spelling, hostPrefix)))
+	if len(want) == 0 || len(spelling) > MaxID {
 		return nil
 	}
 	type match struct {
@@ -34,16 +30,18 @@ func Near(spelling string, ids iter.Seq2[string, uint64]) []string {
 		uses     uint64
 	}
 	var best []match
-	var have []rune
 	limit := min(nearDistance, (len(want)+1)/4)
 	for id, uses := range ids {
-		if len(id) < len(want)-limit {
-			continue
-		}
-		var name int
-		have, name = fold(have, id)
-		if edits := min(distance(want, have, limit), distance(want, have[name:], limit)); edits <= limit && id != spelling {
-			best = append(best, match{id, edits, uses})
+		_, name, _ := strings.Cut(id, ":")
+		for _, s := range []string{id, name} {
+			have := []rune(fold(s))
+			if longer := len(have) - len(want); id == spelling || longer > limit || -longer > limit {
+				continue
+			}
+			if edits := distance(want, have); edits <= limit {
+				best = append(best, match{id, edits, uses})
+				break
+			}
 		}
 	}
 	slices.SortFunc(best, func(a, b match) int {
@@ -60,43 +58,26 @@ func Near(spelling string, ids iter.Seq2[string, uint64]) []string {
 	return near
 }
 
-// fold writes the lower-case letters of an id without separators into buffer, and returns the position at which
-// the name after the server begins; 0 without a server.
-func fold(buffer []rune, id string) (folded []rune, name int) {
-	buffer = buffer[:0]
-	for _, r := range id {
-		switch r {
-		case ':':
-			if name == 0 {
-				name = len(buffer)
-			}
-		case '_', '-', '.', '/', ' ':
-		default:
-			if 'A' <= r && r <= 'Z' {
-				r += 'a' - 'A'
-			} else if r >= unicode.MaxASCII {
-				r = unicode.ToLower(r)
-			}
-			buffer = append(buffer, r)
+// fold returns an id in lower case without separators.
+func fold(id string) string {
+	return strings.Map(func(c rune) rune {
+		if strings.ContainsRune(":_-./ ", c) {
+			return -1
 		}
-	}
-	return buffer, name
+		return unicode.ToLower(c)
+	}, id)
 }
 
-// distance is the number of insertions, deletions, substitutions and transpositions of neighbours between two
-// texts, or limit+1 if there are more than limit.
-func distance(a, b []rune, limit int) int {
-	if len(a) > len(b)+limit || len(b) > len(a)+limit {
-		return limit + 1
-	}
-	var rows [3][MaxID + nearDistance + 1]int // b is at most limit runes longer than a spelling
-	before, last, row := rows[0][:len(b)+1], rows[1][:len(b)+1], rows[2][:len(b)+1]
+// distance is the number of insertions, deletions, substitutions and transpositions of neighbours between two texts.
+func distance(a, b []rune) int {
+	var before []int
+	last := make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j
 	}
 	for i := range a {
+		row := make([]int, len(b)+1)
 		row[0] = i + 1
-		least := row[0]
 		for j := range b {
 			edit := 1
 			if a[i] == b[j] {
@@ -106,14 +87,10 @@ func distance(a, b []rune, limit int) int {
 			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
 				row[j+1] = min(row[j+1], before[j-1]+1)
 			}
-			least = min(least, row[j+1])
 		}
-		if least > limit {
-			return limit + 1
-		}
-		before, last, row = last, row, before
+		before, last = last, row
 	}
-	return min(last[len(b)], limit+1)
+	return last[len(b)]
 }
 
 // UnknownMessage returns an error message for an unknown id, with the known ids that are spelled like it.

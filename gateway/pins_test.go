@@ -174,7 +174,4 @@ func TestTextsAreLookedAtHoweverDeep(t *testing.T) {
 		require.Empty(t, o.wrong, name)
 		assert.Equal(t, []string{"its texts speak to the model"}, o.look(knownOf("go")), name)
 	}
-	honest := read("s", json.RawMessage(`{"name":"go","inputSchema":{"type":"object","properties":{"a":{"type":"string","pattern":"^[^\u0000-\u001f]*$"}},"patternProperties":{"^[\u0001-x]":{}}}}`))
-	require.Empty(t, honest.wrong)
-	assert.Empty(t, honest.look(knownOf("go")))
 }

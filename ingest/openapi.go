@@ -392,9 +392,13 @@ func (d *openAPI) typed(holder map[string]any, depth int) map[string]any {
 	return nil
 }
 
-// kept lists the schema keywords whose values are copied; keywords that hold schemas are in [catalog.Keywords].
-var kept = strings.Fields(`type format enum const required title description default minimum maximum exclusiveMinimum exclusiveMaximum
+// nested lists the schema keywords whose value is a schema or a list of schemas, kept those whose values are copied.
+var (
+	nested = strings.Fields(`allOf anyOf oneOf prefixItems items contains not if then else propertyNames contentSchema
+	additionalProperties unevaluatedProperties unevaluatedItems additionalItems`)
+	kept = strings.Fields(`type format enum const required title description default minimum maximum exclusiveMinimum exclusiveMaximum
 	multipleOf minLength maxLength pattern minItems maxItems uniqueItems minProperties maxProperties`)
+)
 
 // schema inlines a schema down to a depth, as JSON Schema 2020-12. A reference that cannot be resolved becomes an empty
 // schema.
@@ -418,10 +422,10 @@ func (d *openAPI) schema(v any, depth int) any {
 	s := map[string]any{}
 	for _, key := range slices.Sorted(maps.Keys(m)) { // sorted, so that the budget always ends at the same place
 		value := m[key]
-		switch role := catalog.Keywords[key]; {
+		switch {
 		case slices.Contains(kept, key):
 			s[key] = value
-		case role == catalog.AsSchemas && list(value) != nil:
+		case slices.Contains(nested, key) && list(value) != nil:
 			all := make([]any, len(list(value)))
 			for i, e := range list(value) {
 				all[i] = d.schema(e, depth-1)
@@ -429,9 +433,9 @@ func (d *openAPI) schema(v any, depth int) any {
 			if len(all) > 0 {
 				s[key] = all
 			}
-		case role >= catalog.AsSchema && role <= catalog.AsSchemas:
+		case slices.Contains(nested, key):
 			s[key] = d.schema(value, depth-1)
-		case role == catalog.AsNames && strings.HasSuffix(strings.ToLower(key), "properties") && len(object(value)) > 0: // definitions are not referenced any more
+		case (key == "properties" || key == "patternProperties") && len(object(value)) > 0: // definitions are not referenced any more
 			all := make(map[string]any, len(object(value)))
 			for _, name := range slices.Sorted(maps.Keys(object(value))) {
 				all[name] = d.schema(object(value)[name], depth-1)

@@ -49,24 +49,13 @@ func nasty(d *frontDesk) {
 const nastyTools = 3 + 8 // those that can be called; text and bad name! cannot
 
 // listSchema is what the types of the official TypeScript SDK demand of the tools of a list, which drop the whole list
-// for one tool that does not fit, and beyond them that no schema at any depth is a boolean.
+// for one tool that does not fit.
 const listSchema = `{"type":"array","items":{"type":"object","required":["name","inputSchema"],"properties":{
 	"name":{"type":"string","pattern":"^[A-Za-z0-9_-]{1,64}$"},"title":{"type":"string"},"description":{"type":"string"},
 	"annotations":{"type":"object","properties":{"title":{"type":"string"}},"additionalProperties":{"type":"boolean"}},
 	"inputSchema":{"$ref":"#/$defs/top"},"outputSchema":{"$ref":"#/$defs/top"}}},
-	"$defs":{
-	"top":{"required":["type"],"properties":{"type":{"const":"object"},"required":{"type":"array","items":{"type":"string"}}},"$ref":"#/$defs/schema"},
-	"named":{"type":"object","additionalProperties":{"$ref":"#/$defs/schema"}},
-	"several":{"type":"array","items":{"$ref":"#/$defs/schema"}},
-	"schema":{"type":"object","properties":{
-		"properties":{"$ref":"#/$defs/named"},"patternProperties":{"$ref":"#/$defs/named"},"$defs":{"$ref":"#/$defs/named"},
-		"definitions":{"$ref":"#/$defs/named"},"dependentSchemas":{"$ref":"#/$defs/named"},
-		"allOf":{"$ref":"#/$defs/several"},"anyOf":{"$ref":"#/$defs/several"},"oneOf":{"$ref":"#/$defs/several"},
-		"prefixItems":{"$ref":"#/$defs/several"},
-		"items":{"$ref":"#/$defs/schema"},"contains":{"$ref":"#/$defs/schema"},"not":{"$ref":"#/$defs/schema"},
-		"if":{"$ref":"#/$defs/schema"},"then":{"$ref":"#/$defs/schema"},"else":{"$ref":"#/$defs/schema"},
-		"propertyNames":{"$ref":"#/$defs/schema"},
-		"additionalProperties":{"if":{"not":{"type":"boolean"}},"then":{"$ref":"#/$defs/schema"}}}}}}`
+	"$defs":{"top":{"required":["type"],"properties":{"type":{"const":"object"},"required":{"type":"array","items":{"type":"string"}},
+	"properties":{"type":"object","additionalProperties":{"type":"object"}}}}}}`
 
 // requireListed checks a tools/list and returns the names of its tools.
 func requireListed(t *testing.T, list []byte) (names []string) {
