@@ -3,6 +3,7 @@ package catalog
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -35,9 +36,10 @@ func Layers(noun string, ids []string, dependsOn [][]string) ([]int, error) {
 	var path []string // open nodes, each a dependency of the one before
 	var place func(i int) error
 	place = func(i int) error {
-		path = append(path, ids[i])
+		name := strconv.Quote(ids[i])
+		path = append(path, name)
 		if layers[i] == open {
-			return fmt.Errorf("%ss form a cycle: %s", noun, shownCycle(path[slices.Index(path, ids[i]):]))
+			return fmt.Errorf("%ss form a cycle: %s", noun, Cut(strings.Join(path[slices.Index(path, name):], " needs "), 200))
 		}
 		if layers[i] == unseen {
 			layers[i] = open
@@ -59,16 +61,4 @@ func Layers(noun string, ids []string, dependsOn [][]string) ([]int, error) {
 		}
 	}
 	return layers, nil
-}
-
-func shownCycle(path []string) string {
-	const most = 9
-	var names []string
-	for _, id := range path[:min(len(path), most)] {
-		names = append(names, fmt.Sprintf("%q", id))
-	}
-	if len(path) > most {
-		names = append(names, "…")
-	}
-	return strings.Join(names, " needs ")
 }

@@ -229,15 +229,8 @@ func HostName(id string) string {
 		plain = server + "__" + name
 	}
 	clean := sanitise(plain)
-	splits := 0 // positions at which a reader could split server and name
-	for i := range len(clean) {
-		if strings.HasPrefix(clean[i:], "__") {
-			splits++
-		}
-	}
-	unique := clean == plain && len(clean) <= hostLimit && !Hashed(clean) && server != "mcp" &&
-		(ok && splits == 1 || !ok && splits == 0)
-	if unique && clean != "" {
+	splits := strings.Count(clean, "__") + strings.Count(clean, "___") // positions at which a reader could split it
+	if clean == plain && clean != "" && len(clean) <= hostLimit && !Hashed(clean) && server != "mcp" && (ok && splits == 1 || !ok && splits == 0) {
 		return clean
 	}
 	sum := sha256.Sum256([]byte(id))

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Limits of stored entries, in bytes unless another unit is named. They are far above the values in
@@ -20,7 +18,6 @@ const (
 	MaxDescription = 8 << 10
 	MaxIntent      = 8 << 10
 	MaxSchema      = 64 << 10
-	MaxSchemaDepth = 32 // levels of nesting
 	maxArguments   = 64 << 10
 	MaxTools       = 256 // tools of a capability
 	MaxTasks       = 256 // tasks of a capability
@@ -36,7 +33,7 @@ func (t *Tool) Normalise() error {
 	if t.ID == "" && t.Name != "" {
 		t.ID = ID(t.Server, t.Name)
 	}
-	return fix("tool", &t.ID, t, func(f *Fields) {
+	return fix("tool", &t.ID, func(f *Fields) {
 		if t.Name == "" {
 			t.Name = t.ID
 			if rest, ok := strings.CutPrefix(t.ID, t.Server+":"); ok && rest != "" && t.Server != "" {
@@ -63,7 +60,7 @@ func (t *Tool) Normalise() error {
 // Normalise converts a capability to its stored form: as for a tool, and with distinct tools in order
 // of first use, including the tools of its tasks. Tasks must form a directed acyclic graph.
 func (c *Capability) Normalise() error {
-	return fix("capability", &c.ID, c, func(f *Fields) {
+	return fix("capability", &c.ID, func(f *Fields) {
 		c.Name = cmp.Or(c.Name, c.ID)
 		f.Name("name", &c.Name, MaxName)
 		f.Prose("description", &c.Description, MaxDescription)
@@ -169,7 +166,7 @@ func (f *Fields) distinct(field string, ids []string) []string {
 }
 
 // fix normalises the id of an entry, then the other fields, and names the entry in the error.
-func fix(noun string, id *string, thing any, rest func(*Fields)) error {
+func fix(noun string, id *string, rest func(*Fields)) error {
 	var f Fields
 	if f.Name("id", id, MaxID); f.Err != nil {
 		return fmt.Errorf("%s: %w", noun, f.Err)
@@ -177,10 +174,7 @@ func fix(noun string, id *string, thing any, rest func(*Fields)) error {
 	if *id == "" {
 		return fmt.Errorf("%s has no id", noun)
 	}
-	if rest(&f); f.Err == nil {
-		f.Err = checkSize(thing)
-	}
-	if f.Err != nil {
+	if rest(&f); f.Err != nil {
 		return fmt.Errorf("%s %q: %w", noun, *id, f.Err)
 	}
 	return nil
@@ -201,27 +195,5 @@ func normalSchema(field string, schema json.RawMessage) (json.RawMessage, error)
 	if err := json.Compact(&b, schema); err != nil {
 		return nil, fmt.Errorf("%s: %w", field, err)
 	}
-	if d := nesting(b.Bytes()); d > MaxSchemaDepth {
-		return nil, fmt.Errorf("%s is nested %d deep, the limit is %d", field, d, MaxSchemaDepth)
-	}
 	return b.Bytes(), nil
-}
-
-// nesting returns the maximum nesting depth of a JSON text.
-func nesting(v []byte) (deepest int) {
-	d := jsontext.NewDecoder(bytes.NewReader(v), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	for {
-		if _, err := d.ReadToken(); err != nil {
-			return deepest
-		}
-		deepest = max(deepest, d.StackDepth())
-	}
-}
-
-func checkSize(v any) error {
-	b, err := json.Marshal(v)
-	if err == nil && len(b) > MaxEntry {
-		err = fmt.Errorf("%d bytes as JSON, the limit is %d", len(b), MaxEntry)
-	}
-	return err
 }

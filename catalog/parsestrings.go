@@ -66,7 +66,7 @@ func fit(v any, s Schema, changed *bool) any {
 		}
 	case []any:
 		for i, inner := range of {
-			of[i] = fit(inner, s.Element(i), changed)
+			of[i] = fit(inner, s.Element(), changed)
 		}
 	}
 	return v

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -47,13 +46,16 @@ func (t Types) String() string {
 	if t == AnyType {
 		return "anything"
 	}
-	var names []string
+	return strings.Join(t.names(), " or ")
+}
+
+func (t Types) names() (names []string) {
 	for _, n := range typeNames {
 		if t&n.types == n.types {
 			names, t = append(names, n.name), t&^n.types
 		}
 	}
-	return strings.Join(names, " or ")
+	return names
 }
 
 // TypesOf returns the types of decoded values.
@@ -70,11 +72,6 @@ func TypesOf(values ...any) (t Types) {
 			t |= ListType
 		case map[string]any:
 			t |= ObjectType
-		case float64:
-			t |= isFraction
-			if v == float64(int64(v)) {
-				t |= isWhole
-			}
 		case json.Number:
 			t |= isFraction
 			if isWholeNumber(v) {
@@ -92,18 +89,11 @@ type Schema struct {
 	budget   *int // positions that may still be visited: references may be circular and fan out
 }
 
-const (
-	maxPlaces     = 6000
-	maxNesting    = 8    // of joined schemas, or of properties in properties
-	maxProperties = 1000 // read from one schema
-)
+const maxPlaces = 6000
 
-// ReadSchema parses a schema. It returns the zero Schema if raw is empty or not JSON.
+// ReadSchema parses a schema. It returns a Schema that allows anything if raw is empty or not JSON.
 func ReadSchema(raw json.RawMessage) Schema {
-	var v any
-	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
-		return Schema{}
-	}
+	v, _ := Decode(raw)
 	return SchemaOf(v)
 }
 
@@ -124,8 +114,8 @@ func (s Schema) Object() map[string]any {
 			return map[string]any{"type": at}
 		case map[string]any:
 			ref, ok := at["$ref"].(string)
-			document, path, _ := strings.Cut(ref, "#")
-			if !ok || document != "" && !s.is(document) {
+			path, local := strings.CutPrefix(ref, "#")
+			if !ok || !local {
 				return at
 			}
 			s.at = s.root
@@ -139,13 +129,6 @@ func (s Schema) Object() map[string]any {
 		}
 	}
 	return nil
-}
-
-// is reports whether a reference names the document of the schema, by its $id.
-func (s Schema) is(document string) bool {
-	root, _ := s.root.(map[string]any)
-	id, _ := cmp.Or(root["$id"], root["id"]).(string)
-	return strings.HasSuffix("/"+strings.TrimSuffix(id, "#"), "/"+strings.TrimPrefix(document, "./"))
 }
 
 // branches returns the schemas in the lists under the given keys (anyOf, oneOf, allOf).
@@ -262,28 +245,13 @@ func (s Schema) Member(name string) (Schema, Presence) {
 	return Schema{}, result
 }
 
-// Element returns the schema of the i-th element of a list.
-func (s Schema) Element(i int) Schema {
+// Element returns the schema of the elements of a list, except of a tuple.
+func (s Schema) Element() Schema {
 	o := s.Object()
-	tuple, ok := o["prefixItems"].([]any)
-	if items, old := o["items"].([]any); !ok && old { // up to draft 2019-09
-		tuple = items
+	if _, tuple := o["prefixItems"]; tuple {
+		return Schema{}
 	}
-	if i < len(tuple) {
-		return s.with(tuple[i])
-	}
-	if items, ok := o["items"]; ok {
-		if _, old := items.([]any); old {
-			return Schema{}
-		}
-		return s.with(items)
-	}
-	for _, b := range s.branches(o, "allOf", "anyOf", "oneOf") {
-		if e := b.Element(i); e.at != nil {
-			return e
-		}
-	}
-	return Schema{}
+	return s.with(o["items"])
 }
 
 // Names returns the properties that the schema lists, sorted.
@@ -315,7 +283,7 @@ func (s Schema) union(of func(map[string]any) []string) []string {
 // Property is one named input or output of a tool.
 type Property struct {
 	Name        string // of a nested object: outer.inner
-	Type        string // JSON Schema types joined by |, or a data set's own word; "any" if not specified
+	Type        string // JSON Schema types, without null, joined by |; "any" if not specified
 	Description string
 	Required    bool
 }
@@ -328,75 +296,32 @@ func Properties(schema json.RawMessage) []Property { return properties(schema, f
 func Results(schema json.RawMessage) []Property { return properties(schema, true) }
 
 func properties(schema json.RawMessage, items bool) (found []Property) {
-	var object func(s Schema, prefix string, depth int)
-	object = func(s Schema, prefix string, depth int) { // including those of allOf, anyOf and oneOf
+	var object func(s Schema, prefix string)
+	object = func(s Schema, prefix string) { // including those of allOf, anyOf and oneOf
 		o := s.Object()
-		if o == nil || depth > maxNesting {
-			return
-		}
 		properties, _ := o["properties"].(map[string]any)
 		required, _ := o["required"].([]any)
 		for _, name := range slices.Sorted(maps.Keys(properties)) {
-			if len(found) >= maxProperties {
-				return
-			}
 			inner := s.with(properties[name])
 			of := inner.Object()
 			p := Property{Name: prefix + name, Type: "any", Required: prefix == "" && slices.Contains(required, any(name))}
 			p.Description, _ = of["description"].(string)
-			if t := inner.words(0); len(t) > 0 {
-				p.Type = strings.Join(t, "|")
+			if t := inner.Types(); t != AnyType && t&^isNull != 0 {
+				p.Type = strings.Join((t &^ isNull).names(), "|")
 			}
 			found = append(found, p)
 			if prefix == "" {
-				object(inner, name+".", depth+1)
+				object(inner, name+".")
 				if items {
-					object(s.with(of["items"]), name+"[].", depth+1)
+					object(inner.Element(), name+"[].")
 				}
 			}
 		}
 		for _, b := range s.branches(o, "allOf", "anyOf", "oneOf") {
-			object(b, prefix, depth+1)
+			object(b, prefix)
 		}
 	}
-	object(ReadSchema(schema), "", 0)
+	object(ReadSchema(schema), "")
 	slices.SortStableFunc(found, func(a, b Property) int { return strings.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(found, func(a, b Property) bool { return a.Name == b.Name })
-}
-
-// words returns the types that s admits in the author's words, without null, in the order of first mention.
-func (s Schema) words(depth int) (types []string) {
-	o := s.Object()
-	if o == nil || depth > maxNesting {
-		return nil
-	}
-	all := words(o["type"])
-	for _, b := range s.branches(o, "anyOf", "oneOf", "allOf") {
-		all = append(all, b.words(depth+1)...)
-	}
-	add := func(word string) {
-		if word != "" && word != "null" && !slices.Contains(types, word) {
-			types = append(types, word)
-		}
-	}
-	for _, word := range all {
-		add(word)
-	}
-	if len(types) == 0 {
-		values, _ := o["enum"].([]any)
-		if v, ok := o["const"]; ok {
-			values = append(values[:len(values):len(values)], v)
-		}
-		for _, v := range values {
-			if t := TypesOf(v); t == isNumber {
-				add("integer")
-			} else {
-				add(t.String())
-			}
-		}
-	}
-	if _, ok := o["properties"].(map[string]any); ok && len(types) == 0 {
-		add("object")
-	}
-	return types
 }

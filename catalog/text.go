@@ -3,6 +3,7 @@ package catalog
 import (
 	"crypto/sha256"
 	"fmt"
+	"net/url"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -77,14 +78,11 @@ func RespellToolID(id string) string {
 		return id
 	}
 	var b strings.Builder
-	for i, c := range id {
-		_, n := utf8.DecodeRuneInString(id[i:])
-		if !foreign(c) {
+	for _, c := range id {
+		if foreign(c) {
+			b.WriteString(url.QueryEscape(string(c)))
+		} else {
 			b.WriteRune(c)
-			continue
-		}
-		for _, octet := range []byte(id[i : i+n]) {
-			fmt.Fprintf(&b, "%%%02X", octet)
 		}
 	}
 	if fits(b.String()) {

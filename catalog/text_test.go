@@ -15,7 +15,7 @@ func TestRespellToolID(t *testing.T) {
 		"a{b}":       "a%7Bb%7D",
 		"s:<i>\x00":  "s:%3Ci%3E%00",
 		"größe:€":    "größe:%E2%82%AC",
-		"s:\xff":     "s:%FF",
+		"s:\xff":     "s:%EF%BF%BD",
 		long:         long[:64] + "~",
 		long + "y":   long[:64] + "~",
 		"s:" + long:  "s:" + long[:62] + "~",

@@ -559,7 +559,7 @@ func followSchema(s catalog.Schema, path []step) (at catalog.Schema, problem, do
 			if t&catalog.ListType == 0 {
 				return catalog.Schema{}, fmt.Sprintf("%s is %s, no list", orWhole(where), t), doubt
 			}
-			s = s.Element(p.index)
+			s = s.Element()
 		} else {
 			if t&catalog.ObjectType == 0 {
 				return catalog.Schema{}, fmt.Sprintf("%s is %s and has no %q", orWhole(where), t, p.name), doubt

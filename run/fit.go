@@ -110,8 +110,7 @@ func (c *checker) reference(s *scope, path, argument string, r *reference, want 
 				}
 				return
 			}
-			var decoded any
-			if json.Unmarshal(v, &decoded) == nil {
+			if decoded, err := catalog.Decode(v); err == nil {
 				if got, takes := catalog.TypesOf(decoded), want.Types(); got&takes == 0 {
 					c.wrong(path, argument, "takes %s, and %s is %s", takes, r.text, got)
 				}
