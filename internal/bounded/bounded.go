@@ -43,12 +43,7 @@ func Open(ctx context.Context, path string, limit int64) (io.ReadCloser, error) 
 // New returns a reader of in. It fails with a [LimitError] beyond the limit, and as soon as the context ends, even
 // while in blocks.
 func New(ctx context.Context, in io.Reader, name string, limit int64) io.Reader {
-	r := &reader{ctx: ctx, in: in, name: name, limit: limit}
-	if f, ok := in.(*os.File); ok {
-		info, err := f.Stat()
-		r.regular = err == nil && info.Mode().IsRegular()
-	}
-	return r
+	return &reader{ctx: ctx, in: in, name: name, limit: limit, buf: make([]byte, 64<<10)}
 }
 
 // ReadAll reads an input whole.
@@ -71,7 +66,6 @@ type reader struct {
 	in          io.Reader
 	name        string
 	limit, read int64
-	regular     bool   // never blocks
 	buf         []byte // belongs to the read in progress, which may outlive the context
 }
 
@@ -79,17 +73,10 @@ func (r *reader) Read(p []byte) (n int, err error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
-	if r.regular {
-		n, err = r.in.Read(p)
-	} else {
-		if r.buf == nil {
-			r.buf = make([]byte, 64<<10)
-		}
-		// Nothing is read ahead: the next reader of a terminal gets the next line.
-		buf := r.buf[:min(len(p), len(r.buf))]
-		n, err = until(r.ctx, func() (int, error) { return r.in.Read(buf) })
-		copy(p, buf[:n])
-	}
+	// Nothing is read ahead: the next reader of a terminal gets the next line.
+	buf := r.buf[:min(len(p), len(r.buf))]
+	n, err = until(r.ctx, func() (int, error) { return r.in.Read(buf) })
+	copy(p, buf[:n])
 	if r.read += int64(n); r.read > r.limit {
 		return 0, &LimitError{r.name, r.limit}
 	}

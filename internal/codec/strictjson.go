@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"reflect"
-	"regexp"
 	"strings"
 	"time"
 
@@ -126,7 +125,7 @@ func Fit(data []byte, v any, opts ...json.Options) error {
 	if k := reflect.TypeOf(v).Elem().Kind(); jsontext.Value(data).Kind() == 'n' && (k == reflect.Struct || k == reflect.Slice || k == reflect.Map) {
 		return &Error{Reason: "a JSON null does not fit here"}
 	}
-	return fitError(json.Unmarshal(data, v, append(opts, json.WithUnmarshalers(wholeNumbers))...))
+	return fitError(json.Unmarshal(data, v, opts...))
 }
 
 // fitError converts an error of decoding into an [Error] with the place as a JSON pointer. It returns an error of this
@@ -188,25 +187,4 @@ func wanted(t reflect.Type) string {
 // the standard, not this program. All numbers are of the kind '0', whatever digit they begin with.
 var kindNames = map[jsontext.Kind]string{
 	'n': "null", 't': "boolean", 'f': "boolean", '"': "string", '0': "number", '{': "object", '[': "array",
-}
-
-// wholeNumbers reads 5.0 as the integer 5, to which it is equal in JSON Schema: hosts that have only floating-point
-// numbers write integers in this form.
-var wholeNumbers = json.JoinUnmarshalers(json.UnmarshalFromFunc(wholeNumber[int]), json.UnmarshalFromFunc(wholeNumber[int64]), json.UnmarshalFromFunc(wholeNumber[uint64]))
-
-var zeroFraction = regexp.MustCompile(`^(-?[0-9]+)\.0+($|[^0-9eE])`)
-
-func wholeNumber[T int | int64 | uint64](dec *jsontext.Decoder, v *T) error {
-	if dec.PeekKind() != '0' {
-		return errors.ErrUnsupported
-	}
-	m := zeroFraction.FindSubmatch(bytes.TrimLeft(dec.UnreadBuffer(), ":,"+Space))
-	if m == nil {
-		return errors.ErrUnsupported
-	}
-	whole := bytes.Clone(m[1])
-	if _, err := dec.ReadValue(); err != nil {
-		return err
-	}
-	return json.Unmarshal(whole, v)
 }

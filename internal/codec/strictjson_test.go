@@ -56,19 +56,3 @@ func TestArraysOfFiles(t *testing.T) {
 	require.ErrorContains(t, codec.Check(long), "more than 10000 elements")
 	require.NoError(t, codec.CheckFile(long))
 }
-
-func TestWholeNumbersWithAPoint(t *testing.T) {
-	var v struct {
-		N int      `json:"n"`
-		L []int64  `json:"l"`
-		P *int     `json:"p"`
-		F *float64 `json:"f"`
-	}
-	require.NoError(t, codec.Unmarshal([]byte(`{"n": 5.0, "l":[1.0,-2.00 ,3],"p":7.0,"f":5.0}`), &v))
-	require.Equal(t, 5, v.N)
-	require.Equal(t, []int64{1, -2, 3}, v.L)
-	require.Equal(t, 7, *v.P)
-	for _, wrong := range []string{`{"n":5.5}`, `{"n":5.0e1}`, `{"n":99999999999999999999.0}`, `{"n":5.}`, `{"n":"5"}`} {
-		require.Error(t, codec.Unmarshal([]byte(wrong), &v), wrong)
-	}
-}

@@ -27,13 +27,11 @@ type Circuit struct {
 func (c *Circuit) Enter() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.row < c.Trip {
-		return nil
-	}
-	if c.Now().Before(c.until) {
+	now := c.Now()
+	if c.row >= c.Trip && now.Before(c.until) {
 		return ErrUnavailable
 	}
-	c.until = c.Now().Add(c.CoolDown)
+	c.until = now.Add(c.CoolDown)
 	return nil
 }
 
@@ -51,17 +49,4 @@ func (c *Circuit) Failed() (opened bool) {
 	c.row++
 	c.until = c.Now().Add(c.CoolDown)
 	return c.row == c.Trip
-}
-
-// State names the state: closed, open, or half-open when a trial call may begin.
-func (c *Circuit) State() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.row < c.Trip:
-		return "closed"
-	case c.Now().Before(c.until):
-		return "open"
-	}
-	return "half-open"
 }

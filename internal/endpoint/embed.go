@@ -105,18 +105,12 @@ func (e *Embedder) embed(ctx context.Context, texts []string) ([][]float32, erro
 func place(data []openai.Embedding, texts int) ([][]float32, error) {
 	vectors := make([][]float32, texts)
 	for _, d := range data {
-		switch {
-		case d.Index < 0 || d.Index >= texts:
-			return nil, fmt.Errorf("vector %d answers none of %d texts", d.Index, texts)
-		case vectors[d.Index] != nil:
-			return nil, fmt.Errorf("vector %d comes twice", d.Index)
-		case len(d.Embedding) == 0:
-			return nil, fmt.Errorf("vector %d is empty", d.Index)
+		if d.Index >= 0 && d.Index < texts && vectors[d.Index] == nil {
+			vectors[d.Index] = d.Embedding
 		}
-		vectors[d.Index] = d.Embedding
 	}
-	if i := slices.IndexFunc(vectors, func(v []float32) bool { return v == nil }); i >= 0 {
-		return nil, fmt.Errorf("vector %d of %d is missing", i, texts)
+	if len(data) != texts || slices.ContainsFunc(vectors, func(v []float32) bool { return len(v) == 0 }) {
+		return nil, fmt.Errorf("the answer has no vector for each of %d texts", texts)
 	}
 	return vectors, nil
 }

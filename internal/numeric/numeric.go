@@ -29,36 +29,19 @@ func Sum(x []float64) float64 {
 	return (s[0] + s[1]) + (s[2] + s[3])
 }
 
-// Dot is Σ x[i]·y[i] over four lanes. It panics if y is shorter than x.
-func Dot(x, y []float64) float64 {
+// Dot is Σ x[i]·y[i] over four lanes, in double precision. It panics if y is shorter than x.
+func Dot[T float32 | float64](x, y []T) float64 {
 	y = y[:len(x)]
 	var s [4]float64
 	i := 0
 	for ; i+4 <= len(x); i += 4 {
-		s[0] += float64(x[i] * y[i])
-		s[1] += float64(x[i+1] * y[i+1])
-		s[2] += float64(x[i+2] * y[i+2])
-		s[3] += float64(x[i+3] * y[i+3])
+		s[0] += float64(float64(x[i]) * float64(y[i]))
+		s[1] += float64(float64(x[i+1]) * float64(y[i+1]))
+		s[2] += float64(float64(x[i+2]) * float64(y[i+2]))
+		s[3] += float64(float64(x[i+3]) * float64(y[i+3]))
 	}
 	for l := 0; i < len(x); i, l = i+1, l+1 {
-		s[l] += float64(x[i] * y[i])
-	}
-	return (s[0] + s[1]) + (s[2] + s[3])
-}
-
-// Dot32 is Σ x[i]·y[i] of single-precision vectors, accumulated in double precision over four lanes.
-func Dot32(x, y []float32) float64 {
-	y = y[:len(x)]
-	var s [4]float64
-	i := 0
-	for ; i+4 <= len(x); i += 4 {
-		s[0] += float64(x[i]) * float64(y[i]) // exact: 24 × 24 bits fit in 53
-		s[1] += float64(x[i+1]) * float64(y[i+1])
-		s[2] += float64(x[i+2]) * float64(y[i+2])
-		s[3] += float64(x[i+3]) * float64(y[i+3])
-	}
-	for l := 0; i < len(x); i, l = i+1, l+1 {
-		s[l] += float64(x[i]) * float64(y[i])
+		s[l] += float64(float64(x[i]) * float64(y[i]))
 	}
 	return (s[0] + s[1]) + (s[2] + s[3])
 }
@@ -145,26 +128,9 @@ func Exp(x float64) float64 {
 
 // Exp2 is 2^x; exact at whole numbers.
 func Exp2(x float64) float64 {
-	const (
-		ln2Hi = 6.93147180369123816490e-01
-		ln2Lo = 1.90821492927058770002e-10
-	)
-	switch {
-	case math.IsNaN(x) || math.IsInf(x, 1):
-		return x
-	case x > 1023.9999999999998:
-		return math.Inf(1)
-	case x < -1074:
-		return 0
-	}
-	k := 0
-	if x > 0 {
-		k = int(x + 0.5)
-	} else if x < 0 {
-		k = int(x - 0.5)
-	}
-	t := x - float64(k)
-	return expReduced(float64(t*ln2Hi), -float64(t*ln2Lo), k)
+	x = max(-1100, min(x, 1100)) // beyond, the result is 0 or +Inf
+	k := math.Round(x)
+	return math.Ldexp(Exp(float64((x-k)*math.Ln2)), int(k))
 }
 
 // expReduced is e^(hi-lo)·2^k for |hi-lo| ≤ ln2/2.

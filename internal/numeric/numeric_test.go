@@ -56,7 +56,7 @@ func TestLanes(t *testing.T) {
 	one := []float64{1, 1, 1, 1, 1, 1}
 	assert.Equal(t, Sum(x), Dot(x, one))
 	assert.Equal(t, 32.0, Dot([]float64{1, 2, 3}, []float64{4, 5, 6}))
-	assert.Equal(t, 32.0, Dot32([]float32{1, 2, 3}, []float32{4, 5, 6}))
+	assert.Equal(t, 32.0, Dot([]float32{1, 2, 3}, []float32{4, 5, 6}))
 	assert.Equal(t, 5.0, Norm([]float64{3, 4}))
 	y := []float64{1, 1}
 	Axpy(2, []float64{3, 4}, y)

@@ -69,7 +69,7 @@ func (v *Vectors) unit(dst, x []float32) bool {
 	if len(x) != v.dimension || len(x) == 0 {
 		return false
 	}
-	n := math.Sqrt(numeric.Dot32(x, x))
+	n := math.Sqrt(numeric.Dot(x, x))
 	if !(n > 0) || math.IsInf(n, 0) {
 		return false
 	}

@@ -467,7 +467,7 @@ func (s *tail) rows(tool int32, c cells) {
 	c.set(Evidence1, numeric.Ln(1+float64(s.order[0].total)))
 	c.set(Evidence2, numeric.Ln(1+float64(s.order[1].total)))
 	if a, b := h.texts.places[last], h.texts.places[tool]; a != nil && b != nil {
-		c.set(Alike, numeric.Dot32(a, b))
+		c.set(Alike, numeric.Dot(a, b))
 	}
 	if v := h.texts.tools[tool].Server; v >= 0 {
 		if v == h.texts.tools[last].Server {
