@@ -54,7 +54,7 @@ func (k DigestKey) Digests(document json.RawMessage) Digests {
 	if !w.document(document) {
 		return nil
 	}
-	return w.result()
+	return w.found
 }
 
 // Content returns the digests of the result of a tool: a text, or the texts among MCP content blocks. A
@@ -70,7 +70,7 @@ func (k DigestKey) Content(content json.RawMessage) Digests {
 			w.text("", text)
 		}
 	}
-	return w.result()
+	return w.found
 }
 
 // Texts returns the texts of a tool result in a form that hosts write: one text, or content blocks with texts. Any
@@ -94,19 +94,12 @@ func Texts(content json.RawMessage) (texts []string) {
 // digester collects the digests of documents.
 type digester struct {
 	mac   hash.Hash
-	found Digests
+	found Digests // nil: none
 	n     int
 }
 
 func (k DigestKey) digester() *digester {
-	return &digester{mac: hmac.New(sha256.New, k[:]), found: Digests{}}
-}
-
-func (w *digester) result() Digests {
-	if len(w.found) == 0 {
-		return nil
-	}
-	return w.found
+	return &digester{mac: hmac.New(sha256.New, k[:])}
 }
 
 var errFull = errors.New("no room for more digests")
@@ -194,6 +187,9 @@ func (w *digester) add(path, text string) {
 	w.mac.Reset()
 	w.mac.Write([]byte(text))
 	d := base64.RawURLEncoding.EncodeToString(w.mac.Sum(nil)[:digestBytes])
+	if w.found == nil {
+		w.found = Digests{}
+	}
 	if !slices.Contains(values, d) {
 		w.found[path] = append(values, d)
 		w.n++
@@ -242,18 +238,14 @@ func (d Digests) normalise(field string) error {
 
 var errDigest = errors.New("a digest is 12 characters of base64url, made by the program that stores it")
 
-// fit drops digests if the episode is too large to be stored with them, first those of the results, then those
-// of the arguments. It returns the size of the episode in bytes.
+// fit drops the digests if the episode is too large to be stored with them. It returns the size of the episode in bytes.
 func (e *Episode) fit() int {
 	n := len(Canonical(*e))
-	for _, drop := range []func(*Step){func(s *Step) { s.Outputs = nil }, func(s *Step) { s.Inputs = nil }} {
-		if n <= maxEntry {
-			break
-		}
-		for i := range e.Steps {
-			drop(&e.Steps[i])
-		}
-		n = len(Canonical(*e))
+	if n <= maxEntry {
+		return n
 	}
-	return n
+	for i := range e.Steps {
+		e.Steps[i].Inputs, e.Steps[i].Outputs = nil, nil
+	}
+	return len(Canonical(*e))
 }

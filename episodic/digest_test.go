@@ -108,7 +108,7 @@ func TestEpisodesFit(t *testing.T) {
 	}
 	require.Greater(t, len(Canonical(e)), maxEntry)
 	require.NoError(t, e.Normalise())
-	assert.NotNil(t, e.Steps[0].Inputs)
+	assert.Nil(t, e.Steps[0].Inputs)
 	assert.Nil(t, e.Steps[0].Outputs)
 }
 

@@ -7,18 +7,20 @@ import (
 	"time"
 )
 
-// An Image is the state of a memory at one moment, for encoding. It shares rows with the memory, which copies a row
-// before it changes it.
+// An Image is the state of a memory at one moment, for encoding.
 type Image struct {
 	Rows          [][]tally
 	Epoch, Newest time.Time
 	Sources       []int32
 }
 
-// Image returns the current state of the memory. It costs one pass over the tools.
+// Image returns the current state of the memory. It copies the rows.
 func (m *Memory) Image() *Image {
-	clear(m.own)
-	return &Image{slices.Clone(m.rows), m.epoch, m.newest, slices.Sorted(maps.Keys(m.sources))}
+	rows := make([][]tally, len(m.rows))
+	for tool, row := range m.rows {
+		rows[tool] = slices.Clone(row)
+	}
+	return &Image{rows, m.epoch, m.newest, slices.Sorted(maps.Keys(m.sources))}
 }
 
 // Memory restores the memory from an image. It rejects an image with more tools or sources than given.

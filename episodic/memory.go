@@ -39,14 +39,13 @@ func Adjustment(successRate, failureRate float64) (boost, penalty float64, exclu
 // ids. It is mutable; [Memory.Freeze] returns the readable form, which shares unchanged rows with
 // earlier forms.
 type Memory struct {
-	rows    [][]tally     // by tool, sorted by the tool before; NoTool, for the tool alone, comes first
-	own     []bool        // by tool: no image shares the row
-	changed []int32       // tools observed since the last Freeze
-	marked  []bool        // by tool: it is in changed
-	canon   []int32       // by tool, the tool it is counted as; a tool beyond the list is counted as itself
-	spelled [][]int32     // by tool, all tools counted as it, ascending; nil if there is no other
-	frozen  List[[]tally] // by the tool it is counted as; these rows are never written to
-	epoch   time.Time     // time of the first dated observation, from which decay is counted
+	rows    [][]tally         // by tool, sorted by the tool before; NoTool, for the tool alone, comes first
+	changed []int32           // tools observed since the last Freeze
+	marked  []bool            // by tool: it is in changed
+	canon   []int32           // by tool, the tool it is counted as; a tool beyond the list is counted as itself
+	spelled map[int32][]int32 // by tool, the other tools counted as it, ascending
+	frozen  List[[]tally]     // by the tool it is counted as; these rows are never written to
+	epoch   time.Time         // time of the first dated observation, from which decay is counted
 	newest  time.Time
 	sources map[int32]bool
 	trusted map[int32]bool
@@ -106,7 +105,7 @@ func (m *Memory) ObserveAfter(tool, before int32, o Outcome, at time.Time, sourc
 // mark adds a tool to changed, once between two freezes, and makes room for its row.
 func (m *Memory) mark(tool int32) {
 	for len(m.rows) <= int(tool) {
-		m.rows, m.marked, m.own = append(m.rows, nil), append(m.marked, false), append(m.own, true)
+		m.rows, m.marked = append(m.rows, nil), append(m.marked, false)
 	}
 	if !m.marked[tool] {
 		m.marked[tool] = true
@@ -114,11 +113,8 @@ func (m *Memory) mark(tool int32) {
 	}
 }
 
-// tally returns the counts of a pair for writing. A row that an image shares (own is false) is copied first.
+// tally returns the counts of a pair for writing.
 func (m *Memory) tally(tool, before int32) *tally {
-	if !m.own[tool] {
-		m.rows[tool], m.own[tool] = slices.Clone(m.rows[tool]), true
-	}
 	row := m.rows[tool]
 	i, ok := find(row, before)
 	if !ok {
@@ -243,25 +239,10 @@ func (r Rate) FailureBound() (failed, known, bound float64) {
 func decimals(x float64) float64 { return math.Round(x*1e4) / 1e4 }
 
 // Join makes the memory count several names of one tool together: canonical[tool] is the id under which
-// tool is counted. A tool beyond the list is counted as itself. The next Freeze copies every row of the
-// memory.
-func (m *Memory) Join(canonical []int32) {
-	m.canon, m.frozen, m.spelled = canonical, List[[]tally]{}, nil
-	for tool, as := range canonical {
-		if as == int32(tool) {
-			continue
-		}
-		for len(m.spelled) <= int(as) {
-			m.spelled = append(m.spelled, nil)
-		}
-		if m.spelled[as] == nil {
-			m.spelled[as] = []int32{as}
-		}
-		m.spelled[as] = append(m.spelled[as], int32(tool))
-	}
-	for _, tools := range m.spelled {
-		slices.Sort(tools)
-	}
+// tool is counted, and spelled lists the other ids that are counted under an id, ascending. A tool beyond the list is
+// counted as itself. The next Freeze copies every row of the memory.
+func (m *Memory) Join(canonical []int32, spelled map[int32][]int32) {
+	m.canon, m.spelled, m.frozen = canonical, spelled, List[[]tally]{}
 	for tool := range m.rows {
 		m.mark(int32(tool))
 	}
@@ -289,18 +270,13 @@ func (m *Memory) Freeze() *Rates {
 	}
 }
 
-// joined returns a copy of the row of a tool, merged with the rows of all tools counted as it. Rows are merged
-// in ascending order of tool id.
+// joined returns a copy of the row of a tool, merged with the rows of all tools counted as it.
 func (m *Memory) joined(tool int32) []tally {
-	if m.spelled == nil {
+	if len(m.spelled) == 0 {
 		return slices.Clone(m.rows[tool])
 	}
-	tools := []int32{tool}
-	if int(tool) < len(m.spelled) && m.spelled[tool] != nil {
-		tools = m.spelled[tool]
-	}
 	var all []tally
-	for _, t := range tools {
+	for _, t := range append([]int32{tool}, m.spelled[tool]...) {
 		if int(t) < len(m.rows) {
 			all = append(all, m.rows[t]...)
 		}

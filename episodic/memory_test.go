@@ -152,7 +152,7 @@ func TestJoinedTools(t *testing.T) {
 	m := NewMemory()
 	m.Observe(0, nil, Success, day0, 0)
 	m.Observe(1, nil, Failure, day0, 1)
-	m.Join([]int32{1, 1})
+	m.Join([]int32{1, 1}, map[int32][]int32{1: {0}})
 	r := m.Freeze()
 	assert.Equal(t, 2, r.Tool(1).N)
 	assert.Equal(t, 2, r.Tool(1).Sources)

@@ -1,10 +1,11 @@
 package episodic
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"waymark/catalog"
 )
 
 // Bounds of a shape. Anything beyond them is written as ….
@@ -20,46 +21,36 @@ const (
 //
 // A name that may be a value is written as *; see [fieldName].
 func Shape(arguments json.RawMessage) string {
-	if len(bytes.TrimSpace(arguments)) == 0 || !json.Valid(arguments) {
+	v, err := catalog.Decode(arguments)
+	if err != nil {
 		return ""
 	}
-	s := shapeOf(arguments, 0)
+	s := shapeOf(v, 0)
 	if len(s) > shapeBytes {
 		s = s[:shapeBytes] + "…"
 	}
 	return s
 }
 
-// shapeOf returns the shape of valid JSON, whose type it takes from the first character. It describes only the
-// first item of a list. Members are sorted after their names are masked, so that equal shapes are equal strings.
-func shapeOf(v json.RawMessage, depth int) string {
-	switch v = bytes.TrimSpace(v); v[0] {
-	case '"':
-		return "string"
-	case 't', 'f':
-		return "boolean"
-	case 'n':
-		return "null"
-	case '[':
-		if depth >= 2*shapeDepth {
+// shapeOf returns the shape of a decoded value. It describes only the first item of a list. Members are sorted after
+// their names are masked, so that equal shapes are equal strings.
+func shapeOf(v any, depth int) string {
+	switch v := v.(type) {
+	case []any:
+		switch {
+		case len(v) == 0:
+			return "[]"
+		case depth >= 2*shapeDepth:
 			return "[…]"
 		}
-		var list []json.RawMessage
-		if json.Unmarshal(v, &list) != nil || len(list) == 0 {
-			return "[]"
-		}
-		return "[" + shapeOf(list[0], depth+1) + "]"
-	case '{':
+		return "[" + shapeOf(v[0], depth+1) + "]"
+	case map[string]any:
 		if depth >= shapeDepth {
 			return "{…}"
 		}
-		var members map[string]json.RawMessage
-		if json.Unmarshal(v, &members) != nil {
-			return "{…}"
-		}
-		parts := make([]string, 0, len(members))
-		for name, value := range members {
-			parts = append(parts, fieldName(name)+":"+shapeOf(value, depth+1))
+		var parts []string
+		for name, inner := range v {
+			parts = append(parts, fieldName(name)+":"+shapeOf(inner, depth+1))
 		}
 		slices.Sort(parts)
 		parts = slices.Compact(parts)
@@ -67,9 +58,10 @@ func shapeOf(v json.RawMessage, depth int) string {
 			parts = append(parts[:shapeMembers], "…")
 		}
 		return "{" + strings.Join(parts, ",") + "}"
+	case json.Number:
+		if !strings.ContainsAny(string(v), ".eE") {
+			return "integer"
+		}
 	}
-	if bytes.ContainsAny(v, ".eE") {
-		return "number"
-	}
-	return "integer"
+	return catalog.TypesOf(v).String()
 }

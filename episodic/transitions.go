@@ -64,36 +64,24 @@ func (e *Episode) Before() [][]int {
 	return before
 }
 
-// Order returns the steps in an order in which each comes after its dependencies, and otherwise as recorded.
-// Normalise rejects cycles; Order would leave out their steps.
+// Order returns the steps in an order in which each comes after its dependencies, and otherwise as recorded. Normalise
+// rejects cycles.
 func (e *Episode) Order() []int {
-	before := e.Before()
-	waits := make([]int, len(e.Steps))
-	after := make([][]int, len(e.Steps))
-	for to, froms := range before {
-		waits[to] = len(froms)
-		for _, from := range froms {
-			after[from] = append(after[from], to)
-		}
-	}
+	before, placed := e.Before(), make([]bool, len(e.Steps))
 	order := make([]int, 0, len(e.Steps))
-	ready := make([]bool, len(e.Steps))
-	for next := 0; next < len(e.Steps); {
-		// Take the smallest index without open dependencies. Steps that become free mostly lie ahead, so the
-		// scan goes back only if one does not.
-		if ready[next] || waits[next] > 0 {
-			next++
-			continue
+	var place func(i int)
+	place = func(i int) {
+		if placed[i] {
+			return
 		}
-		ready[next] = true
-		order = append(order, next)
-		restart := next + 1
-		for _, to := range after[next] {
-			if waits[to]--; waits[to] == 0 {
-				restart = min(restart, to)
-			}
+		placed[i] = true
+		for _, from := range before[i] {
+			place(from)
 		}
-		next = restart
+		order = append(order, i)
+	}
+	for i := range e.Steps {
+		place(i)
 	}
 	return order
 }

@@ -116,7 +116,7 @@ func (s *State) join(view *Catalog) (changed bool) {
 				h.spelled[as] = append(h.spelled[as], int32(i))
 			}
 		}
-		s.memory.Join(canon)
+		s.memory.Join(canon, h.spelled)
 	}
 	return changed
 }
