@@ -50,3 +50,16 @@ func (c *Circuit) Failed() (opened bool) {
 	c.until = c.Now().Add(c.CoolDown)
 	return c.row == c.Trip
 }
+
+// State names the state: closed, open, or half-open when a trial call may begin.
+func (c *Circuit) State() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.row < c.Trip:
+		return "closed"
+	case c.Now().Before(c.until):
+		return "open"
+	}
+	return "half-open"
+}

@@ -66,7 +66,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// Each step reports the end of one call, or asks for one; what the step returned follows.
+// Each step reports the end of one call, or asks for one; the state and what the step returned follow.
 func TestCircuit(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	c := &Circuit{Trip: 2, CoolDown: time.Minute, Now: func() time.Time { return now }}
@@ -77,12 +77,16 @@ func TestCircuit(t *testing.T) {
 	for i, step := range []struct {
 		do    func() any
 		gives any
+		state string
 	}{
-		{enter, nil}, {failed, false}, {enter, nil}, {enter, nil}, {succeeded, nil}, {failed, false}, {enter, nil}, // not in a row
-		{failed, true}, {enter, ErrUnavailable}, {failed, false}, {enter, ErrUnavailable},
-		{wait, nil}, {enter, nil}, {enter, ErrUnavailable}, // one on trial
-		{failed, false}, {enter, ErrUnavailable}, {wait, nil}, {enter, nil}, {succeeded, nil}, {enter, nil}, {enter, nil},
+		{enter, nil, "closed"}, {failed, false, "closed"}, {enter, nil, "closed"},
+		{enter, nil, "closed"}, {succeeded, nil, "closed"}, {failed, false, "closed"}, // not in a row
+		{failed, true, "open"}, {enter, ErrUnavailable, "open"}, {failed, false, "open"},
+		{wait, nil, "half-open"}, {enter, nil, "open"}, {enter, ErrUnavailable, "open"}, // one on trial
+		{failed, false, "open"}, {enter, ErrUnavailable, "open"},
+		{wait, nil, "half-open"}, {enter, nil, "open"}, {succeeded, nil, "closed"}, {enter, nil, "closed"},
 	} {
 		assert.Equal(t, step.gives, step.do(), "step %d", i)
+		assert.Equal(t, step.state, c.State(), "step %d", i)
 	}
 }
