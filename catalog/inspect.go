@@ -39,19 +39,12 @@ func EntryOfTool(t *Tool) *Entry {
 	return e
 }
 
-// EntryOfCapability returns the entry of a capability.
+// EntryOfCapability returns the entry of a capability. All of its names and texts are shown.
 func EntryOfCapability(c *Capability) *Entry {
-	e := &Entry{ID: c.ID, Name: c.Name, Texts: []string{c.Description, c.Intent}, Data: []json.RawMessage{c.InputSchema, c.OutputSchema, c.Output}, Labels: slices.Concat(c.Tags, c.Tools)}
-	if c.Script != nil {
-		e.Labels = append(e.Labels, c.Script.Source)
-	}
-	for _, t := range c.Tasks {
-		e.Labels = append(e.Labels, t.ID, t.Tool, t.When)
-		for _, name := range slices.Sorted(maps.Keys(t.Arguments)) {
-			e.Labels = append(e.Labels, name)
-			e.Data = append(e.Data, t.Arguments[name])
-		}
-	}
+	e := &Entry{ID: c.ID, Name: c.Name, Texts: []string{c.Description, c.Intent}, Data: []json.RawMessage{c.InputSchema, c.OutputSchema, c.Output}}
+	all, _ := json.Marshal(c) // fails for invalid JSON only, which is not stored
+	v, _ := Decode(all)
+	e.read(v, &e.Labels)
 	return e
 }
 
@@ -73,7 +66,7 @@ var checks = []struct {
 func (in *Inspector) Inspect(e *Entry) (found []Finding) {
 	for _, data := range e.Data {
 		v, _ := Decode(data) // invalid JSON has no texts
-		e.read(v)
+		e.read(v, &e.Texts)
 	}
 	e.Data = nil
 	for _, c := range checks {
@@ -84,22 +77,22 @@ func (in *Inspector) Inspect(e *Entry) (found []Finding) {
 	return found
 }
 
-// read adds the names and texts in a decoded value to the texts, and looks for references to other documents.
-func (e *Entry) read(v any) {
+// read adds the names and texts in a decoded value to a list, and looks for references to other documents.
+func (e *Entry) read(v any, to *[]string) {
 	switch v := v.(type) {
 	case string:
-		e.Texts = append(e.Texts, v)
+		*to = append(*to, v)
 	case []any:
 		for _, inner := range v {
-			e.read(inner)
+			e.read(inner, to)
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if to, is := v[name].(string); is && (name == "$ref" || name == "$dynamicRef") && !strings.HasPrefix(to, "#") {
+			if ref, is := v[name].(string); is && (name == "$ref" || name == "$dynamicRef") && !strings.HasPrefix(ref, "#") {
 				e.refers = true
 			}
-			e.Texts = append(e.Texts, name)
-			e.read(v[name])
+			*to = append(*to, name)
+			e.read(v[name], to)
 		}
 	}
 }
