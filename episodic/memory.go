@@ -40,8 +40,7 @@ func Adjustment(successRate, failureRate float64) (boost, penalty float64, exclu
 // earlier forms.
 type Memory struct {
 	rows    [][]tally         // by tool, sorted by the tool before; NoTool, for the tool alone, comes first
-	changed []int32           // tools observed since the last Freeze
-	marked  []bool            // by tool: it is in changed
+	changed map[int32]bool    // tools observed since the last Freeze
 	canon   []int32           // by tool, the tool it is counted as; a tool beyond the list is counted as itself
 	spelled map[int32][]int32 // by tool, the other tools counted as it, ascending
 	frozen  List[[]tally]     // by the tool it is counted as; these rows are never written to
@@ -69,7 +68,9 @@ type bySource struct {
 }
 
 // NewMemory returns an empty memory.
-func NewMemory() *Memory { return &Memory{sources: map[int32]bool{}, trusted: map[int32]bool{}} }
+func NewMemory() *Memory {
+	return &Memory{changed: map[int32]bool{}, sources: map[int32]bool{}, trusted: map[int32]bool{}}
+}
 
 // Trust declares a source to be the operator's own: its outcomes count in full and can exclude a tool without other
 // sources.
@@ -102,15 +103,12 @@ func (m *Memory) ObserveAfter(tool, before int32, o Outcome, at time.Time, sourc
 	m.tally(tool, before).add(o, m.weight(at), at.IsZero(), source)
 }
 
-// mark adds a tool to changed, once between two freezes, and makes room for its row.
+// mark adds a tool to changed and makes room for its row.
 func (m *Memory) mark(tool int32) {
 	for len(m.rows) <= int(tool) {
-		m.rows, m.marked = append(m.rows, nil), append(m.marked, false)
+		m.rows = append(m.rows, nil)
 	}
-	if !m.marked[tool] {
-		m.marked[tool] = true
-		m.changed = append(m.changed, tool)
-	}
+	m.changed[tool] = true
 }
 
 // tally returns the counts of a pair for writing.
@@ -258,12 +256,11 @@ func (m *Memory) as(tool int32) int32 {
 // Freeze returns the rates as of the newest observation. Its cost is that of copying the rows of the tools
 // observed since the last Freeze.
 func (m *Memory) Freeze() *Rates {
-	for _, tool := range m.changed {
-		m.marked[tool] = false
+	for tool := range m.changed {
 		as := m.as(tool)
 		m.frozen.Set(as, m.joined(as))
 	}
-	m.changed = m.changed[:0]
+	clear(m.changed)
 	return &Rates{
 		rows: m.frozen.Freeze(), tools: int32(max(len(m.rows), len(m.canon))), sources: len(m.sources), trusted: maps.Clone(m.trusted),
 		scale: numeric.Exp2(-halfLives(m.newest.Sub(m.epoch))),

@@ -110,20 +110,9 @@ func (l *limited) inSlot(ctx context.Context, q Question) Judgement {
 	case <-ctx.Done():
 		return failed(ctx.Err())
 	}
-	if err := l.Circuit.Enter(); err != nil {
-		return failed(err)
-	}
 	ctx, cancel := context.WithTimeout(ctx, max(minTimeLimit, l.Options.Timeout))
 	defer cancel()
-	j := l.converse(ctx, q)
-	switch j.Outcome {
-	case Unavailable, TimedOut:
-		l.Circuit.Failed()
-	case Cancelled, OverBudget: // no evidence about the health of the endpoint
-	default:
-		l.Circuit.Succeeded()
-	}
-	return j
+	return l.converse(ctx, q)
 }
 
 // errOverBudget ends the attempts of one question.

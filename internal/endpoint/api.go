@@ -70,8 +70,12 @@ func (a *API) Model() string { return a.Options.Model }
 // Call repeats a request until it succeeds, fails permanently, or attempts or time run out. It retries broken
 // connections, answers that are cut off, 408, 429 and 5xx, after the time in Retry-After if there is one. It does not
 // retry a [backoff.Permanent] error. The error is that of the last request; it contains neither the key nor a whole
-// answer.
-func Call[T any](ctx context.Context, a *API, request func(context.Context) (T, http.Header, error)) (T, error) {
+// answer. Call returns [ErrUnavailable] at once while the circuit is open. A call that the caller ended, by its context
+// or by a permanent error, says nothing about the endpoint.
+func Call[T any](ctx context.Context, a *API, request func(context.Context) (T, http.Header, error)) (v T, err error) {
+	if err := a.Circuit.Enter(); err != nil {
+		return v, err
+	}
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.Multiplier, wait.MaxInterval = a.Options.FirstDelay, 2, 10*time.Second
 	limit := time.Hour
@@ -79,12 +83,13 @@ func Call[T any](ctx context.Context, a *API, request func(context.Context) (T, 
 		limit = max(time.Until(deadline), 1)
 	}
 	var last error
-	v, err := backoff.Retry(ctx, func() (T, error) {
+	var permanent *backoff.PermanentError
+	v, err = backoff.Retry(ctx, func() (T, error) {
 		timed, cancel := context.WithTimeout(ctx, a.Options.Timeout)
 		defer cancel()
 		v, header, err := request(timed)
-		if err == nil {
-			return v, nil
+		if err == nil || errors.As(err, &permanent) {
+			return v, err
 		}
 		var repeat bool
 		if last, repeat = a.explain(ctx, timed, err); !repeat {
@@ -95,25 +100,30 @@ func Call[T any](ctx context.Context, a *API, request func(context.Context) (T, 
 		}
 		return v, last
 	}, backoff.WithBackOff(wait), backoff.WithMaxTries(uint(a.Options.Attempts)), backoff.WithMaxElapsedTime(limit))
+	var refusal *Error
 	switch {
 	case err == nil:
+		a.Circuit.Succeeded()
 		return v, nil
 	case errors.Is(ctx.Err(), context.Canceled):
 		return v, context.Canceled
-	case last == nil:
-		return v, err
+	case permanent != nil:
+		return v, permanent.Unwrap()
+	case errors.As(last, &refusal) && refusal.AboutInput():
+		a.Circuit.Succeeded()
+	default:
+		a.Circuit.Failed()
 	}
-	return v, last
+	return v, cmp.Or(last, err)
 }
 
 // explain converts an error of the library into one without the key and without a whole answer, and reports whether
 // another attempt may help. timed is the context of the request.
 func (a *API) explain(ctx, timed context.Context, err error) (_ error, repeat bool) {
 	var (
-		permanent *backoff.PermanentError
-		api       *openai.APIError
-		request   *openai.RequestError
-		large     *http.MaxBytesError
+		api     *openai.APIError
+		request *openai.RequestError
+		large   *http.MaxBytesError
 	)
 	refused := func(status int) (error, bool) {
 		e := &Error{status}
@@ -122,8 +132,6 @@ func (a *API) explain(ctx, timed context.Context, err error) (_ error, repeat bo
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return context.Canceled, false
-	case errors.As(err, &permanent):
-		return permanent.Unwrap(), false
 	case errors.As(err, &large):
 		return fmt.Errorf("answer is larger than %d bytes", large.Limit), false
 	case errors.Is(err, ErrRedirect):

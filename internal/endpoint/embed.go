@@ -3,13 +3,13 @@ package endpoint
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/sashabaranov/go-openai"
 )
@@ -77,28 +77,19 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	return vectors, nil
 }
 
-// embed requests one batch through the circuit. It does not retry an answer that is complete and wrong.
+// embed requests one batch. It does not retry an answer that is complete and wrong.
 func (e *Embedder) embed(ctx context.Context, texts []string) ([][]float32, error) {
-	if err := e.Circuit.Enter(); err != nil {
-		return nil, err
-	}
-	answer, err := Call(ctx, e.API, func(ctx context.Context) (openai.EmbeddingResponse, http.Header, error) {
+	return Call(ctx, e.API, func(ctx context.Context) ([][]float32, http.Header, error) {
 		r, err := e.CreateEmbeddings(ctx, openai.EmbeddingRequest{Input: texts, Model: openai.EmbeddingModel(e.Model())})
-		return r, r.Header(), err
+		if err != nil {
+			return nil, r.Header(), err
+		}
+		vectors, err := place(r.Data, len(texts))
+		if err != nil {
+			err = backoff.Permanent(err)
+		}
+		return vectors, nil, err
 	})
-	var vectors [][]float32
-	if err == nil {
-		vectors, err = place(answer.Data, len(texts))
-	}
-	var refusal *Error
-	switch {
-	case err == nil:
-		e.Circuit.Succeeded()
-	case errors.Is(err, context.Canceled), errors.As(err, &refusal) && refusal.AboutInput(): // says nothing of its health
-	default:
-		e.Circuit.Failed()
-	}
-	return vectors, err
 }
 
 // place puts the vectors of an answer in the order of the texts.
