@@ -43,8 +43,8 @@ func (f Fingerprint) String() string { return "sha256:" + hex.EncodeToString(f[:
 
 // Canonical returns a JSON Schema in one form for all its orderings and spellings: without spaces, with sorted keys,
 // with normalised numbers (1, 1.0 and 10e-1 are one number), and with sorted lists under the keys whose lists have no
-// order in JSON Schema (required, enum, type). An empty schema and null return an empty result. Text that is not JSON,
-// or that has a duplicate key, which parsers resolve differently, is returned as it is.
+// order in JSON Schema (required, enum, type, those in dependentRequired). An empty schema and null return an empty
+// result. Text that is not JSON, or that has a duplicate key, which parsers resolve differently, is returned as it is.
 func Canonical(schema json.RawMessage) []byte {
 	v, err := Decode(schema)
 	if err != nil || !jsontext.Value(schema).IsValid() {
@@ -57,14 +57,18 @@ func Canonical(schema json.RawMessage) []byte {
 	return out
 }
 
-// canonical normalises the numbers of a decoded value and sorts sets. key is the name of the value in its object.
+// canonical normalises the numbers of a decoded value and sorts sets. key is the keyword of the value.
 func canonical(v any, key string) any {
 	switch v := v.(type) {
 	case json.Number:
 		return normalNumber(v)
 	case map[string]any:
 		for name, inner := range v {
-			v[name] = canonical(inner, name)
+			role := name
+			if key == "dependentRequired" {
+				role = "required"
+			}
+			v[name] = canonical(inner, role)
 		}
 	case []any:
 		texts := make([]json.RawMessage, len(v))

@@ -89,6 +89,7 @@ func TestCanonical(t *testing.T) {
 		{`{"minimum":0.5}`, `{"minimum":50e-2}`},
 		{`{"minimum":0}`, `{"minimum":-0.00}`},
 		{`{"title":"é"}`, `{"title":"\u00e9"}`},
+		{`{"dependentRequired":{"a":["b","c"]}}`, `{"dependentRequired":{"a":["c","b"]}}`},
 		{`null`, ``},
 	} {
 		assert.Equal(t, Canonical(json.RawMessage(tt.a)), Canonical(json.RawMessage(tt.b)), "%s = %s", tt.a, tt.b)

@@ -230,7 +230,8 @@ func HostName(id string) string {
 	}
 	clean := sanitise(plain)
 	splits := strings.Count(clean, "__") + strings.Count(clean, "___") // positions at which a reader could split it
-	if clean == plain && clean != "" && len(clean) <= hostLimit && !Hashed(clean) && server != "mcp" && (ok && splits == 1 || !ok && splits == 0) {
+	unique := clean == plain && !Hashed(clean) && server != "mcp" && (ok && splits == 1 || !ok && splits == 0)
+	if unique && clean != "" && len(clean) <= hostLimit {
 		return clean
 	}
 	sum := sha256.Sum256([]byte(id))

@@ -41,7 +41,8 @@ func EntryOfTool(t *Tool) *Entry {
 
 // EntryOfCapability returns the entry of a capability. All of its names and texts are shown.
 func EntryOfCapability(c *Capability) *Entry {
-	e := &Entry{ID: c.ID, Name: c.Name, Texts: []string{c.Description, c.Intent}, Data: []json.RawMessage{c.InputSchema, c.OutputSchema, c.Output}}
+	e := &Entry{ID: c.ID, Name: c.Name, Texts: []string{c.Description, c.Intent}}
+	e.Data = []json.RawMessage{c.InputSchema, c.OutputSchema, c.Output}
 	all, _ := json.Marshal(c) // fails for invalid JSON only, which is not stored
 	v, _ := Decode(all)
 	e.read(v, &e.Labels)

@@ -102,7 +102,8 @@ func (in *Inspector) Add(id, server, name string) {
 	}
 	name = strings.TrimPrefix(name, server+":")
 	for _, n := range []string{name, ID(server, name), server + "__" + name, hostPrefix + server + "__" + name, id} {
-		if server != "" && len(n) >= 6 && strings.ContainsAny(n, "_-.:/") && len(in.servers[n]) < 3 && !slices.Contains(in.servers[n], server) {
+		ordinary := server == "" || len(n) < 6 || !strings.ContainsAny(n, "_-.:/")
+		if !ordinary && len(in.servers[n]) < 3 && !slices.Contains(in.servers[n], server) {
 			in.servers[n] = append(in.servers[n], server)
 		}
 	}
@@ -144,8 +145,8 @@ func Skeleton(name string) string {
 	return confusable.Replace(letters.Replace(strings.ToLower(norm.NFKC.String(name))))
 }
 
-// alike finds an id that looks like another, or that mixes scripts within a word and so could be mistaken for another. The
-// ids of one server may differ in case and separators only.
+// alike finds an id that looks like another, or that mixes scripts within a word and so could be mistaken for another.
+// The ids of one server may differ in case and separators only.
 func (in *Inspector) alike(e *Entry) string {
 	if other := in.looks[Skeleton(e.ID)]; other.id != "" && other.id != e.ID && (other.server != e.Server || fold(other.id) != fold(e.ID)) {
 		return fmt.Sprintf("its id can be taken for %s", ShownID(other.id))

@@ -238,7 +238,8 @@ func (d Digests) normalise(field string) error {
 
 var errDigest = errors.New("a digest is 12 characters of base64url, made by the program that stores it")
 
-// fit drops the digests if the episode is too large to be stored with them. It returns the size of the episode in bytes.
+// fit drops the digests if the episode is too large to be stored with them. It returns the size of the episode in
+// bytes.
 func (e *Episode) fit() int {
 	n := len(Canonical(*e))
 	if n <= maxEntry {
