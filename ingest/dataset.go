@@ -19,11 +19,9 @@ import (
 //	tools.jsonl         {"id","name","description","server","domain","input_schema"}
 //	capabilities.jsonl  {"id","name","description","intent","tools":[…],"tasks":[…]}
 //	episodes.jsonl      {"id","intent","steps":[{"id","tool","depends_on"}],"outcome","time","split"}
-//	tool_graph.jsonl    {"source","target","type"}: the target requires the source
 //
-// A link without a type only means that one tool may follow another, which some data sets derive from test
-// plans; it is ignored. A single file or stream may mix the kinds: a line with steps is an episode, a line with
-// tools or tasks is a capability, any other line is a tool.
+// A single file or stream may mix the kinds: a line with steps is an episode, a line with tools or tasks is a
+// capability, any other line is a tool.
 var datasetFiles = []struct {
 	name string
 	kind Kind
@@ -31,59 +29,34 @@ var datasetFiles = []struct {
 
 func decodeDataset(in *input, emit func(Item) bool) error {
 	if !in.isDir {
-		return in.eachLineOf("", func(l line) bool { return emit(datasetItem(l, "")) })
+		return in.eachLineOf("", emit, func(l line) Item { return datasetItem(l, "") })
 	}
-	requires, more, found := map[string][]string{}, true, false
-	err := in.eachLineOf("tool_graph.jsonl", func(l line) bool {
-		var link struct {
-			Source string `json:"source"`
-			Target string `json:"target"`
-			Type   string `json:"type"`
-		}
-		err := l.decode(&link)
-		if err == nil && link.Type != "" {
-			if _, err = catalog.Identifier("source", link.Source, catalog.MaxID); link.Source == "" {
-				err = errors.New("a link without a source")
-			}
-		}
-		switch {
-		case err != nil:
-			more = emit(Item{File: "tool_graph.jsonl", Line: l.number, Kind: KindTool, Dropped: err.Error()})
-		case link.Type != "":
-			requires[link.Target] = append(requires[link.Target], link.Source)
-		}
-		return more
-	})
+	found := false
 	for _, f := range datasetFiles {
-		if err != nil && !errors.Is(err, fs.ErrNotExist) || !more {
+		err := in.eachLineOf(f.name, emit, func(l line) Item { return datasetItem(l, f.kind) })
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		err = in.eachLineOf(f.name, func(l line) bool {
-			it := datasetItem(l, f.kind)
-			if it.File = f.name; it.Tool != nil {
-				it.Tool.Requires = append(it.Tool.Requires, requires[it.Tool.ID]...)
-			}
-			more = emit(it)
-			return more
-		})
 		found = found || err == nil
 	}
-	switch {
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return err
-	case !found:
+	if !found {
 		return errors.New("folder has neither tools.jsonl nor capabilities.jsonl nor episodes.jsonl")
 	}
 	return nil
 }
 
-func (in *input) eachLineOf(name string, visit func(line) bool) error {
+// eachLineOf emits the item of each line of a file; "" is the input itself.
+func (in *input) eachLineOf(name string, emit func(Item) bool, read func(line) Item) error {
 	f, err := in.open(name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return eachLine(f, visit)
+	return eachLine(f, maxLine, func(l line) bool {
+		it := read(l)
+		it.File = name
+		return emit(it)
+	})
 }
 
 func datasetItem(l line, kind Kind) (it Item) {
@@ -196,12 +169,11 @@ func WriteLine(w io.Writer, it Item) error {
 
 func decodeWaymark(in *input, emit func(Item) bool) error {
 	return in.eachFile("waymark", func(name string) (more bool, err error) {
-		err = in.eachLineOf(name, func(l line) bool {
-			it := waymarkItem(l)
-			it.File = name
+		more = true
+		err = in.eachLineOf(name, func(it Item) bool {
 			more = emit(it)
 			return more
-		})
+		}, waymarkItem)
 		return more, err
 	})
 }

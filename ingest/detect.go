@@ -14,8 +14,6 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"waymark/ingest/hook"
 )
 
 // sniffed is the number of bytes at the start of a file that are used to detect its format.
@@ -39,36 +37,24 @@ func (in *input) detect() ([]string, error) {
 			return []string{"dataset"}, nil
 		}
 	}
-	if in.openCodeRoot() != "" {
-		return []string{"opencode"}, nil
-	}
-	found := map[string]bool{}
-	nothing := errEmpty // the error to return if no format is found: the most serious one of all files
+	found, unread := map[string]bool{}, error(nil)
 	err := in.files(func(name, format string, err error) error {
-		switch {
-		case err == nil:
-			found[format] = true
-		case errors.Is(err, errEmpty), errors.Is(err, ErrFormat) && nothing != errEmpty:
-		case errors.Is(err, ErrFormat):
-			nothing = err
-		case nothing == errEmpty || nothing == ErrFormat:
-			nothing = fmt.Errorf("%s %w", name, unreadable(err))
+		if err != nil && !errors.Is(err, ErrFormat) && !errors.Is(err, errEmpty) && unread == nil {
+			unread = fmt.Errorf("%s %w", name, unreadable(err))
 		}
+		found[format] = true
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
 	var all []string
 	for _, f := range formats {
 		if found[f.Name] {
 			all = append(all, f.Name)
 		}
 	}
-	if all == nil {
-		return nil, nothing
+	if all == nil && err == nil {
+		err = cmp.Or(unread, ErrFormat)
 	}
-	return all, nil
+	return all, err
 }
 
 // endings lists the extensions of files that may have a format.
@@ -133,22 +119,16 @@ func sniff(name string, head []byte) (string, error) {
 	if openAPIHead.Match(head) {
 		return "openapi", nil
 	}
-	lines := 0
-	for l := range bytes.Lines(head) { // formats with lines first, because the first line may be damaged
-		if lines++; lines > 50 {
-			break
-		}
-		if e, ok, err := openEnvelope(line{data: bytes.TrimSpace(l)}); ok && err == nil && isTranscript(e.message) {
+	rest := stripComments(head)
+	for range 50 { // the first line may be damaged, or of a kind that is not known
+		l, after, _ := bytes.Cut(rest, []byte("\n"))
+		if e, err := openEnvelope(line{data: bytes.TrimSpace(l)}); err == nil && e.message.at("method") != nil {
 			return "mcp-jsonrpc", nil
 		}
-		if d, err := newDocument(line{data: l}); err == nil {
-			if format := classify(d.members); format != "" {
-				return format, nil
-			}
+		if format := classify(firstKeys(rest)); format != "" {
+			return format, nil
 		}
-	}
-	if format := classify(firstKeys(stripComments(head))); format != "" {
-		return format, nil
+		rest = after
 	}
 	if bytes.Contains(head, []byte("[mcp_servers.")) {
 		return "mcp-config", nil
@@ -159,22 +139,23 @@ func sniff(name string, head []byte) (string, error) {
 // shapes lists the fields that identify an object of each format, see [holds]; the first match is used.
 var shapes = []struct{ format, is string }{
 	{"codex", `timestamp payload type=session_meta|response_item|event_msg|turn_context;
-		id timestamp instructions; session items`},
+		id timestamp instructions`},
 	{"copilot-cli", `data timestamp type=session.start|user.message|assistant.message`},
 	{"gemini-cli", `sessionId projectHash`},
 	{"goose", `working_dir; role created content`},
+	{"opencode", `info messages`},
 	{"langfuse", `trace_id type project_id start_time`},
-	{"otel", `resourceSpans; resource_spans; context.span_id; trace_id span_id; data=*"span_id"`},
+	{"otel", `resourceSpans; resource_spans; context.span_id; data=*"trace.span"; object=trace*`},
 	{"langsmith", `run_type; runs=*"run_type"`},
 	{"langfuse", `traceId startTime; observations; data=*"traceId"|*"parentObservationId"`},
-	{"openai-chat", `data=*"trace; object=trace*; messages; role content; role tool_calls;
+	{"openai-chat", `messages; role content; role tool_calls;
 		call_id type=function_call*; custom_id body=*"messages"|*"input"; custom_id response; request=*"messages" response; input output model`},
 	{"openapi", `openapi info; swagger info; components=*"schemas"`}, // may come first and be long
 	{"waymark", `id kind=tool|capability|episode`},                   // a data set may have a field kind with other values
 	{"claude-code", `sessionId; type uuid; type message; type leafUuid; type snapshot`},
 	{"mcp-config", `mcpServers; servers; mcp_servers; context_servers; mcp`},
 	{"dataset", `steps`},
-	{"tools-list", `jsonrpc; result; tools !id; inputSchema; name input_schema !id; type function`},
+	{"tools-list", `jsonrpc; result; tools !id; inputSchema`},
 	{"dataset", `id name; id description; id tools`},
 }
 
@@ -185,22 +166,13 @@ func classify(members map[string]*document) string {
 			members[name] = &document{raw: json.RawMessage("{}")}
 		}
 	}
-	d := &document{members: members, problem: new(error)}
+	d := &document{members: members}
 	for _, s := range shapes {
 		if holds(d, s.is) {
 			return s.format
 		}
 	}
 	return ""
-}
-
-// isTranscript distinguishes a message recorded in transit from a saved answer to tools/list.
-func isTranscript(v json.RawMessage) bool {
-	if v[0] == '[' {
-		return true
-	}
-	_, asks := hook.Members(v)["method"]
-	return asks
 }
 
 // firstKeys reads the members of the first object in a document, or in a list, as far as head contains them.

@@ -4,8 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
-	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,29 +75,24 @@ func (o *outcome) read(f *document) result {
 // message returns the text of a value, or the value as JSON if it contains no text.
 func message(v json.RawMessage) string { return cmp.Or(hook.Text(v), string(v)) }
 
-// rule maps records of some kinds to a call or to the result of a call.
+// rule maps a record to a call or to the result of a call.
 type rule struct {
-	kinds                       string // alternatives; "": all kinds
-	when                        string // conditions; "": always
+	when                        string // conditions
 	id, tool, server, arguments string
 	joined                      string // separator between server and tool, if both are in the tool name
-	fixed                       string // name of the tool, if no field contains it
 	at                          string // path of the time; "": the time of the record
 	result                      *outcome
 }
 
 // apply applies the matching rules to a record as calls and results of the thread, and reports whether any rule
 // matches.
-func (th *thread) apply(rules []rule, kind string, f *document, c call) (applies bool) {
+func (th *thread) apply(rules []rule, f *document, c call) (applies bool) {
 	for _, r := range rules {
-		if r.kinds != "" && !matches(kind, r.kinds) {
-			continue
-		}
-		if r.when != "" && !holds(f, r.when) {
+		if !holds(f, r.when) {
 			continue
 		}
 		applies = true
-		c.id, c.name, c.server = cmp.Or(f.text(r.id), c.id), cmp.Or(r.fixed, f.text(r.tool)), f.text(r.server)
+		c.id, c.name, c.server = cmp.Or(f.text(r.id), c.id), f.text(r.tool), f.text(r.server)
 		if server, tool, ok := strings.Cut(c.name, r.joined); ok && r.joined != "" {
 			c.server, c.name = server, tool
 		}
@@ -108,24 +102,23 @@ func (th *thread) apply(rules []rule, kind string, f *document, c call) (applies
 		if r.result != nil {
 			res := r.result.read(f)
 			res.at, res.tool = c.at, c.named()
-			if c.id == "" { // the result belongs to the next open call without an id
-				c.id = nameless(th.answered)
-				th.answered++
-			}
-			th.settle(c.id, res)
+			th.settle(numbered(c.id, &th.answered), res)
 		} else if c.arguments = f.value(r.arguments); c.name != "" {
-			if c.id == "" {
-				c.id = nameless(th.asked)
-				th.asked++
-			}
+			c.id = numbered(c.id, &th.asked)
 			th.call(c)
 		}
 	}
 	return applies
 }
 
-// nameless returns the id that stands for the n-th call without an id.
-func nameless(n int) string { return "#" + strconv.Itoa(n) }
+// numbered returns an id, or the one that stands for the next call, or the next result, without an id.
+func numbered(id string, n *int) string {
+	if id == "" {
+		*n++
+		id = "#" + strconv.Itoa(*n)
+	}
+	return id
+}
 
 // answered returns the outcome of a tool message, whose content may state that the call failed.
 func answered(content string) *outcome {
@@ -161,28 +154,34 @@ func moment(f *document, names string) time.Time {
 	return at
 }
 
-// document is a JSON value whose members are decoded on first access.
+// document is a JSON value whose members are decoded on first access. A field with a value of another type than the
+// one that is asked for counts as absent.
 type document struct {
 	raw     json.RawMessage
 	members map[string]*document
-	problem *error // error about the first field with a wrong type; shared by all parts
+	file    string // in which references are relative
 }
 
+// newDocument reads a line that holds an object, or a list.
 func newDocument(l line) (*document, error) {
-	d := &document{raw: l.data, problem: new(error)}
-	if l.problem != "" || codec.CheckFile(l.data) != nil || !d.decode(&d.members) {
-		var object map[string]json.RawMessage
-		return nil, cmp.Or(l.decode(&object), errors.New("is not a JSON object"))
+	d := &document{raw: l.data}
+	if l.problem == nil && bytes.HasPrefix(l.data, []byte("[")) && jsontext.Value(l.data).IsValid(lenient) {
+		return d, nil // its elements may be damaged
 	}
-	return d, nil
+	if l.problem == nil && codec.CheckFile(l.data) == nil && d.decode(&d.members) {
+		return d, nil
+	}
+	return nil, l.decode(&map[string]jsontext.Value{})
 }
+
+var lenient = jsontext.AllowDuplicateNames(true)
 
 // decode decodes the document into a map or a list of its parts; it returns false for any other value.
 func (d *document) decode(parts any) bool {
-	err := jsonv2.Unmarshal(d.raw, parts, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
+	err := jsonv2.Unmarshal(d.raw, parts, lenient, jsontext.AllowInvalidUTF8(true),
 		jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(func(dec *jsontext.Decoder, part *document) error {
 			raw, err := dec.ReadValue()
-			part.raw, part.problem = bytes.Clone(raw), d.problem
+			part.raw, part.file = bytes.Clone(raw), d.file
 			return err
 		})))
 	return err == nil
@@ -190,22 +189,28 @@ func (d *document) decode(parts any) bool {
 
 // elements returns the elements of a list without nulls; false for any other value.
 func (d *document) elements() (list []*document, ok bool) {
+	if d == nil || len(d.raw) == 0 || d.raw[0] != '[' {
+		return nil, false
+	}
 	ok = d.decode(&list)
 	return slices.DeleteFunc(list, func(e *document) bool { return e == nil }), ok
 }
 
 // object returns the members of an object, which may also be JSON in a string; none for any other value.
 func (d *document) object() map[string]*document {
-	if d != nil && d.members == nil {
-		if opened := (&document{raw: hook.Unquoted(d.raw), problem: d.problem}); !opened.decode(&d.members) {
-			d.members = map[string]*document{}
-		}
-	}
 	if d == nil {
 		return nil
 	}
+	if d.members == nil {
+		if opened := (&document{raw: hook.Unquoted(d.raw), file: d.file}); !opened.decode(&d.members) {
+			d.members = map[string]*document{}
+		}
+	}
 	return d.members
 }
+
+// names returns the names of the members, sorted.
+func (d *document) names() []string { return slices.Sorted(maps.Keys(d.object())) }
 
 // at returns the value at a path of members joined by dots, nil if it is absent or null. A member name may itself
 // contain dots. The empty path is the value itself.
@@ -226,57 +231,12 @@ func (d *document) at(path string) *document {
 // text returns the first non-empty string among the given paths, which spaces separate.
 func (d *document) text(names string) string {
 	for name := range strings.FieldsSeq(names) {
-		v := d.at(name)
-		if v == nil {
-			continue
-		}
-		if v.raw[0] != '"' {
-			v.wrong(name, new(string))
-		} else if text := v.word(name); text != "" {
-			return text
+		if v := d.at(name); v != nil && v.raw[0] == '"' && len(v.raw) > 2 {
+			text, _ := jsontext.AppendUnquote(nil, v.raw) // the value is valid JSON
+			return string(text)
 		}
 	}
 	return ""
-}
-
-// word returns a string, or a number or boolean as a string.
-func (d *document) word(field string) string {
-	switch d.raw[0] {
-	case '{', '[':
-		d.wrong(field, new(string))
-	case '"':
-		text, _ := jsontext.AppendUnquote(nil, d.raw) // the value is valid JSON, or empty
-		return string(text)
-	}
-	return string(d.raw)
-}
-
-// words returns the elements of a list as strings.
-func (d *document) words(name string) (all []string) {
-	elements, _ := d.list(name)
-	for _, e := range elements {
-		all = append(all, e.word(name))
-	}
-	return all
-}
-
-// table merges the given objects into one map of strings; nil if there are none. The last of equal names is used.
-func (d *document) table(names string) (all map[string]string) {
-	for field := range strings.FieldsSeq(names) {
-		v := d.at(field)
-		if v != nil {
-			v.wrong(field, new(map[string]json.RawMessage))
-		}
-		for name, e := range v.object() {
-			if all == nil {
-				all = map[string]string{}
-			}
-			if e != nil {
-				all[name] = e.word(field)
-			}
-		}
-	}
-	return all
 }
 
 // value returns the first value that is present among the given paths.
@@ -289,51 +249,33 @@ func (d *document) value(names string) json.RawMessage {
 	return nil
 }
 
-// list returns the elements of a list; ok is false if the field is absent.
-func (d *document) list(name string) (elements []*document, ok bool) {
-	v := d.at(name)
-	if name == "" || v == nil {
-		return nil, false
+// blocks returns the content blocks of a message: the elements of a list, or the value itself. A bare string is one
+// text block.
+func (d *document) blocks(names string) []*document {
+	content := &document{raw: d.value(names)}
+	list, ok := content.elements()
+	switch {
+	case ok:
+		return list
+	case len(content.raw) > 0 && content.raw[0] == '"':
+		return []*document{{members: map[string]*document{"type": {raw: json.RawMessage(`"text"`)}, "text": content}}}
+	case len(content.raw) > 0:
+		return []*document{content}
 	}
-	elements, isList := v.elements()
-	if !isList {
-		v.wrong(name, new([]json.RawMessage))
-	}
-	return elements, true
-}
-
-// wrong records an error if the field does not have the wanted type, unless one is recorded already.
-func (d *document) wrong(field string, wanted any) {
-	if err := codec.UnmarshalForeign(d.raw, wanted); err != nil && *d.problem == nil {
-		*d.problem = fmt.Errorf("field %q: %w", field, err)
-	}
-}
-
-// blocks returns the content blocks of a message; a bare string is one text block.
-func (d *document) blocks(names string) (blocks []*document, err error) {
-	content := d.value(names)
-	if len(content) == 0 {
-		return nil, nil
-	}
-	if content[0] == '"' {
-		text := encode(map[string]json.RawMessage{"type": json.RawMessage(`"text"`), "text": content})
-		return []*document{{raw: text, problem: d.problem}}, nil
-	}
-	blocks, ok := (&document{raw: content, problem: d.problem}).elements()
-	if !ok {
-		return nil, codec.UnmarshalForeign(content, &[]json.RawMessage{})
-	}
-	return blocks, nil
+	return nil
 }
 
 // prose joins the texts of a message without those that the host added to the user's text.
-func (d *document) prose(names string) (string, error) {
-	blocks, err := d.blocks(names)
+func (d *document) prose(names string) string {
 	var all []string
-	for _, b := range blocks {
-		if text := b.text("text"); text != "" && !strings.HasPrefix(text, "<system-reminder>") && !holds(b, "synthetic=true") {
+	for _, b := range d.blocks(names) {
+		text := b.text("text")
+		if text == "" && holds(b, "type=text") {
+			text = b.text("content")
+		}
+		if text != "" && !strings.HasPrefix(text, "<system-reminder>") && !holds(b, "synthetic=true") {
 			all = append(all, text)
 		}
 	}
-	return strings.TrimSpace(strings.Join(all, "\n")), err
+	return strings.TrimSpace(strings.Join(all, "\n"))
 }

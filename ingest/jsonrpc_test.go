@@ -26,7 +26,6 @@ func TestJSONRPC(t *testing.T) {
 		{"and nobody says who", []string{call("1", "a"), `{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage"}`, `{"jsonrpc":"2.0","id":1,"result":{"role":"assistant","model":"m","content":{}}}`, ok("1"), call("2", "b")},
 			[]string{": a b"}},
 		{"ids are what they are written", []string{call(`"1"`, "a"), call("1", "b"), ok("1"), call("2", "c"), `{"jsonrpc":"2.0","id":"1","result":{"isError":true,"content":[{"type":"text","text":"timed out"}]}}`}, []string{": a/1 !timeout b/1 c"}},
-		{"a batch", []string{"[" + call("1", "a") + "," + call("2", "b") + "]", "[" + ok("2") + "," + ok("1") + "]", call("3", "c")}, []string{": a/1 b/1 c"}},
 		{"envelopes", []string{
 			`{"time":"2026-01-01T00:00:00Z","direction":"client","server":"fs","message":` + call("1", "read") + `}`,
 			`{"time":"2026-01-01T00:00:01Z","direction":"server","server":"fs","message":` + ok("1") + `}`,

@@ -2,19 +2,21 @@ package ingest
 
 import (
 	"bytes"
-	"encoding/json"
+	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
-	"path"
 	"slices"
-	"strconv"
 	"strings"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/pelletier/go-toml/v2"
 	"github.com/tailscale/hujson"
 
 	"waymark/catalog"
+	"waymark/internal/codec"
 )
 
 // Server is an MCP server that a host is configured to use. It keeps nothing that can hold a secret: no
@@ -30,17 +32,35 @@ type Server struct {
 // Launch is a server of a host's configuration with all that is needed to start or reach it, exactly as
 // configured: variables are not expanded. It contains the secrets of the file.
 type Launch struct {
-	Server
-	Program string            // command, one program or path
-	Args    []string          // arguments of the program
-	Env     map[string]string // environment variables of the program
-	Inherit []string          // names of variables that it inherits from the starting process
-	Dir     string            // working directory
-	Address string            // complete URL
-	Headers map[string]string // headers of each request
-	Bearer  string            // name of a variable that holds a bearer token
+	Server  `json:"-"`
+	Program string            `json:"-"`
+	Args    []string          `json:"args"`                 // arguments of the program
+	Env     map[string]string `json:"env"`                  // environment variables of the program
+	Inherit []string          `json:"env_vars"`             // names of variables that it inherits from the starting process
+	Dir     string            `json:"cwd"`                  // working directory
+	Address string            `json:"url"`                  // complete URL
+	Headers map[string]string `json:"headers"`              // headers of each request
+	Bearer  string            `json:"bearer_token_env_var"` // name of a variable that holds a bearer token
 
-	StartTimeout, CallTimeout float64 // in seconds; 0: not configured
+	StartTimeout float64 `json:"startup_timeout_sec"` // in seconds; 0: not configured
+	CallTimeout  float64 `json:"tool_timeout_sec"`
+}
+
+// entry is a server as hosts write it, with the names that only some of them use.
+type entry struct {
+	Launch
+	Type        string            `json:"type"`
+	Transport   string            `json:"transport"`
+	Command     jsontext.Value    `json:"command"` // a program, or in OpenCode a command line as a list
+	Environment map[string]string `json:"environment"`
+	ServerURL   string            `json:"serverUrl"`
+	HTTPURL     string            `json:"httpUrl"`
+	HTTPHeaders map[string]string `json:"http_headers"`
+	EnvHeaders  map[string]string `json:"env_http_headers"`
+	Disabled    bool              `json:"disabled"`
+	Enabled     *bool             `json:"enabled"`
+	StartMS     float64           `json:"startup_timeout_ms"`
+	Timeout     float64           `json:"timeout"`
 }
 
 // decodeMCPConfig reads the servers in the configuration of common hosts. It does not start them.
@@ -56,7 +76,7 @@ func decodeMCPConfig(in *input, emit func(Item) bool) error {
 			return false, err
 		}
 		return true, launches(name, text, func(server string, l Launch, err error) {
-			it := Item{File: name, Line: lineOf(text, server), Kind: kindServer, ID: server, Server: &l.Server}
+			it := Item{File: name, Kind: kindServer, ID: server, Server: &l.Server}
 			if err != nil {
 				it.drop(err.Error())
 			}
@@ -99,9 +119,8 @@ func launches(file string, text []byte, visit func(name string, l Launch, err er
 	}
 	seen := map[string]bool{}
 	for _, t := range tables {
-		table := t.object()
-		for _, name := range slices.Sorted(maps.Keys(table)) {
-			l, err := launch(name, table[name])
+		for _, name := range slices.Sorted(maps.Keys(t.object())) {
+			l, err := launch(name, t.object()[name])
 			if !seen[l.Name] {
 				visit(name, l, err)
 			}
@@ -111,24 +130,29 @@ func launches(file string, text []byte, visit func(name string, l Launch, err er
 	return nil
 }
 
-// hostConfig reads the settings of a host: TOML, by the file name, or JSON as editors write it.
+// hostConfig reads the settings of a host.
 func hostConfig(name string, text []byte) (*document, error) {
+	d, err := parse(text, "TOML", toml.Unmarshal)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return d, err
+}
+
+// parse reads a document in JSON as editors write it, or in another notation.
+func parse(text []byte, notation string, decode func([]byte, any) error) (*document, error) {
 	plain := stripComments(text)
-	if path.Ext(name) == ".toml" || path.Ext(name) != ".json" && !bytes.HasPrefix(bytes.TrimSpace(plain), []byte("{")) {
+	if !bytes.HasPrefix(bytes.TrimSpace(plain), []byte("{")) {
 		var root map[string]any
-		if err := toml.Unmarshal(text, &root); err != nil {
-			return nil, fmt.Errorf("%s: not TOML: %w", name, err)
+		if err := decode(text, &root); err != nil {
+			return nil, fmt.Errorf("not %s: %w", notation, err)
 		}
 		var err error
-		if plain, err = json.Marshal(root); err != nil { // fails for the TOML values nan and inf
-			return nil, fmt.Errorf("%s: %w", name, err)
+		if plain, err = jsonv2.Marshal(root, jsonv2.Deterministic(true)); err != nil { // TOML has nan and inf
+			return nil, err
 		}
 	}
-	d, err := newDocument(line{data: plain})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return d, nil
+	return newDocument(line{data: plain})
 }
 
 // stripComments converts the JSON of editors, with comments and trailing commas, to plain JSON. Removed
@@ -145,45 +169,42 @@ var transportTypes = []string{"", "stdio", "local", "http", "streamable-http", "
 
 // launch reads one server. If an object with a valid name cannot be understood, the returned Launch still has
 // the name.
-func launch(name string, d *document) (l Launch, err error) {
-	if l.Name, err = catalog.Identifier("name", name, catalog.MaxName); err != nil {
+func launch(name string, d *document) (Launch, error) {
+	name, err := catalog.Identifier("name", name, catalog.MaxName)
+	if err != nil {
 		return Launch{}, fmt.Errorf("server: %w", err)
 	}
-	if d == nil || d.raw[0] != '{' {
-		return Launch{}, fmt.Errorf("server %q is no object", l.Name)
+	var e entry
+	var list []string
+	err = errors.New("is no object")
+	if d != nil && d.raw[0] == '{' {
+		err = codec.UnmarshalForeign(d.raw, &e)
 	}
-	process := d
-	switch {
-	case holds(d, "command={*"): // Zed
-		process = d.at("command")
-		l.Program = process.text("path")
-	case holds(d, "command=[*"): // complete command line
-		if l.Args = d.words("command"); len(l.Args) > 0 {
-			l.Program, l.Args = l.Args[0], l.Args[1:]
+	if err == nil && len(e.Command) > 0 {
+		if err = codec.UnmarshalForeign(e.Command, &e.Program); e.Command.Kind() == '[' {
+			err = codec.UnmarshalForeign(e.Command, &list)
 		}
-	default:
-		l.Program = d.text("command")
 	}
-	if program, rest, ok := strings.Cut(l.Program, " -"); ok { // arguments in the same string as the command
-		l.Program, l.Args = program, strings.Fields("-"+rest)
+	if len(list) > 0 {
+		e.Program, e.Args = list[0], append(list[1:], e.Args...)
 	}
-	l.Args = append(l.Args, process.words("args")...)
-	l.Env, l.Inherit = process.table("environment env"), d.words("env_vars")
-	l.Headers = d.table("http_headers headers env_http_headers")
-	for header, variable := range d.table("env_http_headers") {
-		l.Headers[header] = "${" + variable + "}"
+	if program, rest, ok := strings.Cut(e.Program, " -"); ok { // arguments in the same string as the command
+		e.Program, e.Args = program, append(strings.Fields("-"+rest), e.Args...)
 	}
-	l.Address, l.Dir, l.Bearer = d.text("url serverUrl httpUrl"), process.text("cwd"), d.text("bearer_token_env_var")
-	l.Command, l.URL = catalog.Cut(l.Program, catalog.MaxID), address(l.Address)
-	l.times(d)
-	l.Disabled = holds(d, "disabled=true; enabled=false")
-	kind := strings.ToLower(d.text("type transport"))
-	if err, *d.problem = *d.problem, nil; err != nil {
-		return l, fmt.Errorf("server %q: %w", l.Name, err)
+	l := e.Launch
+	l.Env = merged(e.Env, e.Environment)
+	for header, variable := range e.EnvHeaders {
+		e.EnvHeaders[header] = "${" + variable + "}"
 	}
+	l.Headers, l.Address = merged(e.Headers, e.HTTPHeaders, e.EnvHeaders), cmp.Or(e.Address, e.ServerURL, e.HTTPURL)
+	l.StartTimeout, l.CallTimeout = e.timeouts()
+	l.Server = Server{Name: name, Command: catalog.Cut(l.Program, catalog.MaxID), URL: address(l.Address),
+		Disabled: e.Disabled || e.Enabled != nil && !*e.Enabled}
+	kind := strings.ToLower(cmp.Or(e.Type, e.Transport))
 	switch {
+	case err != nil:
 	case !slices.Contains(transportTypes, kind):
-		return l, fmt.Errorf("server %q has the unknown type %q", l.Name, catalog.Cut(kind, 64))
+		err = fmt.Errorf("has the unknown type %q", catalog.Cut(kind, 64))
 	case l.Command != "" && l.URL == "":
 		l.Transport = "stdio"
 	case kind == "sse" || strings.HasSuffix(l.Address, "/sse") && kind == "":
@@ -191,34 +212,39 @@ func launch(name string, d *document) (l Launch, err error) {
 	case l.URL != "":
 		l.Transport = "http"
 	default:
-		return l, fmt.Errorf("server %q has neither command nor url", l.Name)
+		err = errors.New("has neither command nor url")
 	}
-	return l, nil
+	if err != nil {
+		err = fmt.Errorf("server %q %w", name, err)
+	}
+	return l, err
 }
 
-// times reads the timeouts of start and call. Hosts write "timeout" in seconds or milliseconds, and use it for
-// one or both.
-func (l *Launch) times(d *document) {
-	seconds := func(name string, unit float64) float64 {
-		if v := d.at(name); v != nil {
-			if n, err := strconv.ParseFloat(v.word(name), 64); err == nil && n > 0 {
-				return n * unit
+// merged joins maps; nil if all are.
+func merged(maps ...map[string]string) (all map[string]string) {
+	for _, m := range maps {
+		for k, v := range m {
+			if all == nil {
+				all = map[string]string{}
 			}
+			all[k] = v
 		}
-		return 0
 	}
-	l.StartTimeout = max(seconds("startup_timeout_sec", 1), seconds("startup_timeout_ms", .001))
-	l.CallTimeout = seconds("tool_timeout_sec", 1)
-	both := seconds("timeout", 1)
+	return all
+}
+
+// timeouts returns the timeouts of start and call. Hosts write "timeout" in seconds or milliseconds, and use it for one
+// or both.
+func (e *entry) timeouts() (start, call float64) {
+	both := e.Timeout
 	if both >= 1000 {
 		both /= 1000
 	}
-	if l.CallTimeout == 0 {
-		l.CallTimeout = both
+	start, call = max(e.StartTimeout, e.StartMS/1000), cmp.Or(e.CallTimeout, both)
+	if both > 120 && start == 0 { // longer than the default start timeout
+		start = both
 	}
-	if both > 120 && l.StartTimeout == 0 { // longer than the default start timeout
-		l.StartTimeout = both
-	}
+	return start, call
 }
 
 // address keeps only scheme and host of a URL: some services put a key into the path.
@@ -231,14 +257,4 @@ func address(s string) string {
 		return "(address not understood)"
 	}
 	return catalog.Cut(u.Scheme+"://"+u.Host, catalog.MaxID)
-}
-
-// lineOf returns the line on which a name first occurs, 1 if it does not.
-func lineOf(text []byte, name string) int {
-	quoted, _ := json.Marshal(name)
-	at := bytes.Index(text, quoted)
-	if at < 0 {
-		at = bytes.Index(text, []byte("mcp_servers."+name))
-	}
-	return bytes.Count(text[:max(at, 0)], []byte("\n")) + 1
 }

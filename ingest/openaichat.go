@@ -1,17 +1,10 @@
 package ingest
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"path"
 	"strings"
-
-	"waymark/ingest/hook"
 )
 
 // decodeOpenAIChat reads conversations with a model in the formats of OpenAI's interfaces. Each of these is an
@@ -21,7 +14,6 @@ import (
 //	{"input":[…],"output":[…]}                         Responses: function_call, function_call_output, mcp_call
 //	{"role":"assistant","tool_calls":[…]}              one message: the file is the conversation
 //	{"type":"function_call","call_id":…}               one item of Responses: likewise
-//	{"data":[{"object":"trace"},{"object":"trace.span"}]}  a trace of the Agents SDK
 //
 // The calls of one message are parallel, and so are consecutive items before their outputs. Arguments may be an
 // object or JSON in a string; a call without an id is paired with its result by position. There are no times. A
@@ -31,25 +23,16 @@ import (
 // A conversation without a name (id, conversation, thread or session) is identified by its first call id if
 // that looks random, else by its whole content. Request logs contain each conversation many times, each time
 // longer: repeated parts count once.
-func decodeOpenAIChat(in *input, emit func(Item) bool) error {
-	t := in.traces("openai-chat")
-	return in.eachTraceFile(t, emit, func(name string, r io.Reader, more func() bool) error {
-		c := chats{traces: t, file: strings.TrimSuffix(path.Base(name), path.Ext(name)), spans: newSpans(t), at: map[string]int{}}
-		defer c.spans.end()
-		defer c.keep()()
-		return eachValue(r, false, func(l line) bool {
-			t.tally.Lines++
-			c.value(l)
-			return more()
-		})
-	})
-}
+var decodeOpenAIChat = traceDecoder("openai-chat", eachValue, func(t *traces, file string) (func(line), func()) {
+	c := chats{traces: t, file: strings.TrimSuffix(path.Base(file), path.Ext(file)), at: map[string]int{}}
+	release := c.keep()
+	return c.value, release
+})
 
 // chats reads the conversations of one file.
 type chats struct {
 	*traces
 	file  string
-	spans *spans
 	open  *session // session of the lines that are one message each
 	found []Item
 	at    map[string]int // id of an episode → its index in found
@@ -78,40 +61,23 @@ func (c *chats) keep() (release func()) {
 	}
 }
 
+// value reads an object, or a list of messages or objects.
 func (c *chats) value(l line) {
-	if l.problem != "" || len(l.data) == 0 || l.data[0] != '[' {
-		c.object(l)
-		return
-	}
-	list := document{raw: l.data, problem: new(error)}
-	switch elements, ok := list.elements(); {
-	case !ok:
-		c.drop(l.number, cmp.Or(l.decode(&[]json.RawMessage{}), errors.New("is not a JSON list")))
-	case len(elements) > 0 && isMessage(elements[0]):
-		c.conversation(l.number, "", elements, l.data)
-	default:
-		for _, v := range elements {
-			c.object(line{number: l.number, data: v.raw})
-		}
-	}
-}
-
-func isMessage(d *document) bool {
-	return d.text("role") != "" || strings.Contains(d.text("type"), "_call")
-}
-
-func (c *chats) object(l line) {
+	c.tally.Lines++
 	d, err := newDocument(l)
 	if err != nil {
 		c.drop(l.number, err)
 		return
 	}
-	data, list := d.list("data")
-	var items []*document
+	items, isList := d.elements()
 	switch {
-	case len(data) > 0, !list && strings.HasPrefix(d.text("object"), "trace"):
-		c.tally.Lines-- // its records are counted instead
-		c.spans.read(spanRows["agents"], l)
+	case isList && (len(items) == 0 || isMessage(items[0])):
+		c.conversation(l.number, "", items, l.data)
+	case isList:
+		c.tally.Lines--
+		for _, v := range items {
+			c.value(line{number: l.number, data: v.raw})
+		}
 	case isMessage(d):
 		if c.open == nil {
 			c.open = &session{traces: c.traces, host: hosts["openai-chat"], only: c.thread(c.file)}
@@ -119,15 +85,16 @@ func (c *chats) object(l line) {
 		}
 		c.open.record(l.number, l.number, d)
 	default:
-		if items = d.records(hosts["openai-chat"].records); items == nil && *d.problem == nil {
+		if items = d.records(hosts["openai-chat"].records); items == nil {
 			c.skip()
+			return
 		}
-	}
-	if err = cmp.Or(err, *d.problem); err != nil {
-		c.drop(l.number, err)
-	} else if items != nil {
 		c.conversation(l.number, conversationID(d), items, l.data)
 	}
+}
+
+func isMessage(d *document) bool {
+	return d.text("role") != "" || strings.Contains(d.text("type"), "_call")
 }
 
 // conversationID returns the name of the conversation, "" if it has none. The id of a completion does not
@@ -135,7 +102,7 @@ func (c *chats) object(l line) {
 func conversationID(d *document) string {
 	for name := range strings.FieldsSeq(`conversation_id thread_id session_id conversation conversation.id
 		metadata.session_id metadata.thread_id metadata.conversation_id id`) {
-		id := hook.Text(d.value(name))
+		id := d.text(name)
 		if id != "" && !strings.HasPrefix(id, "chatcmpl-") && !strings.HasPrefix(id, "resp_") {
 			return id
 		}
@@ -153,17 +120,14 @@ func (c *chats) conversation(number int, name string, items []*document, text []
 	}
 	s := &session{traces: c.traces, host: hosts["openai-chat"], only: th}
 	for i, item := range items {
-		if s.record(number, i+1, item); *item.problem != nil {
-			c.drop(number, fmt.Errorf("message %d: %w", i+1, *item.problem))
-			*item.problem = nil
-		}
+		s.record(number, i+1, item)
 	}
 	th.flush()
 }
 
 func firstCallID(items []*document) string {
 	for _, item := range items {
-		if calls, _ := item.list("tool_calls"); len(calls) > 0 {
+		if calls, _ := item.at("tool_calls").elements(); len(calls) > 0 {
 			return calls[0].text("id")
 		}
 		if strings.HasSuffix(item.text("type"), "_call") {

@@ -73,12 +73,12 @@ func TestOpenAPI(t *testing.T) {
 	list := tools["city_library:list_books"]
 	require.Equal(t, "List books\nNewest first.", list.Description)
 	require.JSONEq(t, `{"type":"object","properties":{"limit":{"type":"integer"},"shelf":{"type":["string","null"],"description":"The shelf"}}}`, string(list.InputSchema))
-	require.JSONEq(t, `{"type":"array","items":{"type":"object","required":["id"],"properties":{"id":{"type":"integer"},"sequel":{}}}}`, string(list.OutputSchema))
+	const book = `"$defs":{"Book":{"type":"object","required":["id"],"properties":{"id":{"type":"integer"},"sequel":{"$ref":"#/$defs/Book"}}}}`
+	require.JSONEq(t, `{"type":"array","items":{"$ref":"#/$defs/Book"},`+book+`}`, string(list.OutputSchema))
 	require.True(t, *list.Annotations.ReadOnly)
 
 	add := tools["city_library:add_book"]
-	require.JSONEq(t, `{"type":"object","required":["title"],"properties":{"title":{"type":"string"},
-		"similar":{"type":"object","required":["id"],"properties":{"id":{"type":"integer"},"sequel":{}}}}}`, string(add.InputSchema))
+	require.JSONEq(t, `{"type":"object","required":["title"],"properties":{"title":{"type":"string"},"similar":{"$ref":"#/$defs/Book"}},`+book+`}`, string(add.InputSchema))
 	require.Empty(t, add.OutputSchema)
 	require.False(t, *add.Annotations.Destructive)
 
@@ -89,9 +89,9 @@ func TestOpenAPI(t *testing.T) {
 
 	// The body has an id of its own.
 	require.JSONEq(t, `{"type":"object","required":["body","id"],"properties":{"id":{"type":"integer","minimum":0},
-		"body":{"type":"object","required":["id"],"properties":{"id":{"type":"integer"},"sequel":{}}}}}`, string(tools["city_library:replace_book"].InputSchema))
+		"body":{"type":"object","required":["id"],"properties":{"id":{"type":"integer"},"sequel":{"$ref":"#/$defs/Book"}}}},`+book+`}`, string(tools["city_library:replace_book"].InputSchema))
 	require.Equal(t, Counts{Tools: 1}, report.Dropped)
-	require.Equal(t, `PATCH /books/{id}: reference "other.yaml" cannot be read in the folder of the document: bundle the document first`, report.Reasons[0].Reason)
+	require.Equal(t, `PATCH /books/{id}: reference "other.yaml#/Limit" cannot be read in the folder of the document: bundle the document first`, report.Reasons[0].Reason)
 }
 
 func TestOpenAPIRefuses(t *testing.T) {
@@ -134,24 +134,26 @@ func TestOpenAPI2(t *testing.T) {
 	tools, report := openAPITools(t, `{"swagger":"2.0","info":{"title":"Shelf"},"paths":{"/books/{id}":{"parameters":[{"name":"id","in":"path","required":true,"type":"string"}],
 		"get":{"operationId":"get","parameters":[{"name":"id","in":"query","type":"integer"},{"name":"tags","in":"query","type":"array","items":{"type":"string"}}],"responses":{"200":{"schema":{"$ref":"#/definitions/Book"}}}},
 		"post":{"operationId":"set","parameters":[{"in":"body","name":"book","required":true,"schema":{"$ref":"#/definitions/Book"}}]},
-		"put":{"operationId":"load","parameters":[{"in":"formData","name":"file","type":"file","required":true}]}}},
+		"put":{"operationId":"load","parameters":[{"in":"formData","name":"file","type":"string","required":true}]}}},
 		"definitions":{"Book":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"kind":{"type":"string","enum":["a"],"x-nullable":true}}}}}`, Options{})
 	require.Zero(t, report.Dropped.Total(), report.Reasons)
 	book := `"name":{"type":"string"},"kind":{"type":["string","null"],"enum":["a",null]}`
 	require.JSONEq(t, `{"type":"object","required":["id"],"properties":{"id":{"type":"string"},"id_query":{"type":"integer"},"tags":{"type":"array","items":{"type":"string"}}}}`, string(tools["shelf:get"].InputSchema))
-	require.JSONEq(t, `{"type":"object","required":["name"],"properties":{`+book+`}}`, string(tools["shelf:get"].OutputSchema))
+	require.JSONEq(t, `{"$ref":"#/$defs/Book","$defs":{"Book":{"type":"object","required":["name"],"properties":{`+book+`}}}}`, string(tools["shelf:get"].OutputSchema))
 	require.JSONEq(t, `{"type":"object","required":["id","name"],"properties":{"id":{"type":"string"},`+book+`}}`, string(tools["shelf:set"].InputSchema))
 	require.JSONEq(t, `{"type":"object","required":["file","id"],"properties":{"id":{"type":"string"},"file":{"type":"string"}}}`, string(tools["shelf:load"].InputSchema))
 }
 
-// References by $id, within a schema with an $id and out of it; null beside a reference; what leads nowhere is said.
+// A schema that refers to many others keeps the nearest; null beside a reference is kept, and a reference that leads nowhere is
+// reported.
 func TestOpenAPIReferences(t *testing.T) {
 	tools, report := openAPITools(t, `{"openapi":"3.1.0","info":{"title":"r"},"paths":{"/x":{"post":{"operationId":"x","requestBody":{"required":true,"content":{"application/json":{"schema":{"$ref":"#/components/schemas/S"}}}}}}},
-		"components":{"schemas":{"S":{"$id":"https://example.com/s","type":"object","properties":{"a":{"$ref":"#/$defs/A"},
-			"d":{"$ref":"#/$defs/A","nullable":true},"e":{"$ref":"u"},"f":{"$ref":"https://example.org/f"}},"$defs":{"A":{"type":"integer"}}},
-			"U":{"$id":"https://example.com/u","type":["object","null"]}}}}`, Options{})
-	require.JSONEq(t, `{"type":"object","properties":{"a":{"type":"integer"},"d":{"type":["integer","null"]},"e":{"type":["object","null"]},"f":{}}}`,
-		string(tools["r:x"].InputSchema))
+		"components":{"schemas":{"S":{"type":"object","properties":{"a":{"$ref":"#/components/schemas/A"},"d":{"$ref":"#/components/schemas/A","nullable":true},
+			"b":{"$ref":"#/components/x~1y/A"},"c":{"$ref":"https://example.org/f"},"z":{"$ref":"#/components/schemas/Big"}}},
+			"A":{"type":"integer"},"Big":{"description":"`+strings.Repeat("x", 40_000)+`"}},"x/y":{"A":{"type":"string"}}}}`, Options{})
+	require.JSONEq(t, `{"type":"object","properties":{"a":{"$ref":"#/$defs/A"},"d":{"anyOf":[{"$ref":"#/$defs/A"},{"type":"null"}]},
+		"b":{"$ref":"#/$defs/schema1"},"z":{"$ref":"#/$defs/Big"},"c":{"$ref":"#/$defs/schema2"}},
+		"$defs":{"A":{"type":"integer"},"schema1":{"type":"string"},"Big":{},"schema2":{}}}`, string(tools["r:x"].InputSchema))
 	require.Len(t, report.Reasons, 1)
 	require.Equal(t, `what it names is left open: reference "https://example.org/f" cannot be read in the folder of the document: bundle the document first`, report.Reasons[0].Reason)
 }

@@ -21,9 +21,9 @@ import (
 // document returns a record as a document of its attributes and of the parts that the row defines. The first of several
 // attributes with the same name is used; attributes of events come after those of the span.
 func (row *spanRow) document(record, attributes *document) *document {
-	d := &document{members: map[string]*document{}, problem: record.problem}
+	d := &document{members: map[string]*document{}}
 	d.attributes(attributes)
-	events, _ := record.list(row.events)
+	events, _ := record.at(row.events).elements()
 	for _, e := range events {
 		d.attributes(e.at("attributes"))
 	}
@@ -32,38 +32,32 @@ func (row *spanRow) document(record, attributes *document) *document {
 			d.attribute(name, member.raw)
 		}
 	}
-	set := func(name string, v json.RawMessage) { d.members["span."+name] = &document{raw: v, problem: d.problem} }
 	for name, paths := range map[string]string{
 		"id": row.id, "session": row.session, "name": row.name, "kind": row.kind, "begin": row.begin, "end": row.end,
 		"status": row.status, "failure": row.failure, "server": row.server, "input": row.input, "output": row.output,
 	} {
 		if v := record.value(paths); v != nil {
-			set(name, v)
+			d.members["span."+name] = &document{raw: v}
 		}
 	}
-	tool := called(record.text(row.name))
-	if row.format != "otel" || tool != record.text(row.name) || holds(d, conventions.kinds) {
-		set("tool", encode(tool))
-	}
+	d.members["span.tool"] = &document{raw: encode(called(record.text(row.name)))}
 	var text []string
 	for _, paths := range []string{"error.type exception.type", "span.failure exception.message"} {
 		if v := d.value(paths); v != nil {
 			text = append(text, message(v))
 		}
 	}
-	set("text", encode(strings.TrimSpace(strings.Join(append(text, record.text(row.message)), " "))))
+	d.members["span.text"] = &document{raw: encode(strings.TrimSpace(strings.Join(append(text, record.text(row.message)), " ")))}
 	return d
 }
 
 // attributes adds attributes that are given as in OTLP, as a list of {key, value}, or as an object.
 func (d *document) attributes(of *document) {
-	if of == nil {
-		return
+	list, isList := of.elements()
+	for _, a := range list {
+		d.attribute(a.text("key"), anyValue(a.at("value"), 0))
 	}
-	if list, ok := of.elements(); ok {
-		for _, a := range list {
-			d.attribute(a.text("key"), anyValue(a.at("value"), 0))
-		}
+	if isList {
 		return
 	}
 	for name, v := range of.object() {
@@ -73,20 +67,15 @@ func (d *document) attributes(of *document) {
 	}
 }
 
-// attribute adds one attribute. A bare boolean or number becomes a string; a string that is encoded as JSON twice is
-// decoded once.
+// attribute adds one attribute. A bare boolean or number becomes a string.
 func (d *document) attribute(name string, v json.RawMessage) {
 	if d.members[name] != nil || strings.HasPrefix(name, "span.") || len(v) == 0 || string(v) == "null" {
 		return
 	}
-	var inner string
-	switch {
-	case !bytes.ContainsAny(v[:1], `{["`):
+	if !bytes.ContainsAny(v[:1], `{["`) {
 		v = encode(string(v))
-	case bytes.HasPrefix(v, []byte(`"\"`)) && json.Unmarshal([]byte(message(v)), &inner) == nil:
-		v = encode(inner)
 	}
-	d.members[name] = &document{raw: v, problem: d.problem}
+	d.members[name] = &document{raw: v}
 }
 
 // anyValue returns the value of an OTLP attribute, nil if it is nested more than 16 levels deep.
@@ -94,14 +83,14 @@ func anyValue(v *document, depth int) json.RawMessage {
 	if v == nil || depth > 16 {
 		return nil
 	}
-	if list, ok := v.list("arrayValue.values"); ok {
+	if list, ok := v.at("arrayValue.values").elements(); ok {
 		all := make([]json.RawMessage, len(list))
 		for i, e := range list {
 			all[i] = anyValue(e, depth+1)
 		}
 		return encode(all)
 	}
-	if list, ok := v.list("kvlistValue.values"); ok {
+	if list, ok := v.at("kvlistValue.values").elements(); ok {
 		all := map[string]json.RawMessage{}
 		for _, e := range list {
 			all[e.text("key")] = anyValue(e.at("value"), depth+1)
@@ -130,8 +119,6 @@ func originOf(resource *document) string {
 	return catalog.Cut(strings.Trim(resource.text("service.name")+"@"+instance, "@"), catalog.MaxID)
 }
 
-var errNoSpanID = errors.New("has no id")
-
 // ErrNotOTLP is returned for a request that is not OTLP.
 var ErrNotOTLP = errors.New("not OTLP")
 
@@ -158,7 +145,7 @@ func jsonOf(body []byte) ([]byte, error) {
 // OTLP reads an export request of traces in JSON or protobuf. It calls key for the digest key if there are spans. A
 // span that cannot be read is left out; it is an error only if no span can be read.
 func OTLP(body []byte, protobuf bool, key func() (episodic.DigestKey, error)) ([]*Span, error) {
-	var bad, err error
+	var err error
 	form := "JSON"
 	if protobuf {
 		form = "protobuf"
@@ -168,7 +155,7 @@ func OTLP(body []byte, protobuf bool, key func() (episodic.DigestKey, error)) ([
 	if err != nil || wrong != nil {
 		return nil, fmt.Errorf("%w %s: %.200s", ErrNotOTLP, form, cmp.Or(err, wrong))
 	}
-	t := &traces{format: "otel", emit: func(it Item) { bad = errors.New(it.Dropped) }}
+	t := &traces{format: "otel"}
 	if bytes.Contains(body, []byte("spanId")) || bytes.Contains(body, []byte("span_id")) {
 		digests, err := key()
 		if err != nil {
@@ -177,9 +164,9 @@ func OTLP(body []byte, protobuf bool, key func() (episodic.DigestKey, error)) ([
 		t.digests = &digests
 	}
 	s := newSpans(t)
-	s.records(0, spanRows["otel"], d, &Span{}, 0)
-	if bad != nil && len(s.all) == 0 {
-		return nil, fmt.Errorf("%w %s: %.200s", ErrNotOTLP, form, bad)
+	s.record(0, spanRows["otel"], d, &Span{}, 0)
+	if t.tally.Skipped > 0 && len(s.all) == 0 {
+		return nil, fmt.Errorf("%w %s: no span has an id", ErrNotOTLP, form)
 	}
 	return s.all, nil
 }

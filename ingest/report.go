@@ -3,6 +3,8 @@ package ingest
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"waymark/catalog"
@@ -60,7 +62,7 @@ func (r Reason) Place() string {
 	return fmt.Sprintf("%s:%d", r.File, r.Line)
 }
 
-// maxReasons bounds the reasons that a report keeps; the counts are not bounded.
+// maxReasons bounds the reasons, and the ids that had to be changed, that a report keeps.
 const maxReasons = 100
 
 // Report summarises an import. Pass every item to [Report.Add], and every item that the store rejects
@@ -73,22 +75,11 @@ type Report struct {
 	Lines      int      `json:"lines,omitempty"`     // lines of traces
 	Skipped    int      `json:"skipped,omitempty"`   // lines among these of an unknown kind
 	Shortened  int      `json:"shortened,omitempty"` // episodes whose intent is cut at the limit
-	Respelled  int      `json:"respelled,omitempty"` // tool ids that had to be changed to be stored
 	Servers    []Server `json:"servers,omitempty"`
 	Reasons    []Reason `json:"reasons"`
 
-	Respellings []Respelling `json:"respellings,omitempty"` // the first maxRespellings
-	respelled   map[string]bool
+	Respelled map[string]string `json:"respelled,omitempty"` // tool ids that had to be changed, and what they are now
 }
-
-// Respelling is an id that had to be changed to be stored.
-type Respelling struct {
-	ID string `json:"id"`
-	Is string `json:"is"`
-}
-
-// maxRespellings bounds the respellings that a report keeps.
-const maxRespellings = 3
 
 // Add counts an item as [Read] yields it.
 func (r *Report) Add(it Item) {
@@ -108,14 +99,13 @@ func (r *Report) Add(it Item) {
 		if it.Shortened {
 			r.Shortened++
 		}
-		for _, s := range it.Respelled {
-			if r.respelled == nil {
-				r.respelled = map[string]bool{}
+		for id, is := range it.Respelled {
+			if r.Respelled == nil {
+				r.Respelled = map[string]string{}
 			}
-			if r.respelled[s.ID] = true; len(r.respelled) > r.Respelled && len(r.Respellings) < maxRespellings {
-				r.Respellings = append(r.Respellings, s)
+			if len(r.Respelled) < maxReasons {
+				r.Respelled[id] = is
 			}
-			r.Respelled = len(r.respelled)
 		}
 		if it.Server != nil {
 			r.Servers = append(r.Servers, *it.Server)
@@ -150,9 +140,9 @@ func (r Report) String() string {
 	row(r.Dropped.Total() > 0, "dropped", "%s", r.Dropped)
 	row(r.Skipped > 0, "skipped", "%d of %d lines (%.1f %%) of a kind that is not known", r.Skipped, r.Lines, 100*float64(r.Skipped)/float64(r.Lines))
 	row(r.Shortened > 0, "shortened", "%s longer than %d bytes", catalog.Plural(r.Shortened, "intent"), catalog.MaxIntent)
-	row(r.Respelled > 0, "respelled", "%s of tools", catalog.Plural(r.Respelled, "id"))
-	for _, s := range r.Respellings {
-		fmt.Fprintf(&b, "  %q is %q\n", catalog.Cut(s.ID, catalog.MaxPart), s.Is)
+	row(len(r.Respelled) > 0, "respelled", "%s of tools", catalog.Plural(len(r.Respelled), "id"))
+	for _, id := range slices.Sorted(maps.Keys(r.Respelled)) {
+		fmt.Fprintf(&b, "  %q is %q\n", catalog.Cut(id, catalog.MaxPart), r.Respelled[id])
 	}
 	for _, s := range r.Servers {
 		row(true, "  server", "%s (%s) %s%s", s.Name, s.Transport, s.Command, s.URL)

@@ -10,7 +10,7 @@ import (
 )
 
 func TestIntentIsCutBesideItsSecrets(t *testing.T) {
-	f := finisher{cutsTexts: true, seen: Seen{}}
+	f := input{opts: Options{Seen: Seen{}}}
 	it := Item{Episode: &episodic.Episode{ID: "e", Steps: []episodic.Step{{Tool: "a"}}, Intent: strings.Repeat("y", episodic.MaxIntent-10) + " AKIA" + "IOSFODNN7EXAMPLE zzz"}}
 	f.finish(&it)
 	assert.True(t, it.Shortened)

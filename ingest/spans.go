@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
@@ -201,9 +202,9 @@ func (s *spans) belongs(sp *Span) (session, intent string) {
 // askedFor extracts the user's request from the input of an agent: a string, an object with a text field,
 // or the last user message.
 func askedFor(v json.RawMessage) string {
-	d := &document{raw: hook.Unquoted(v), problem: new(error)}
-	if text := hook.Text(d.raw); len(d.raw) > 0 && d.raw[0] == '"' {
-		return strings.TrimSpace(text)
+	d := &document{raw: hook.Unquoted(v)}
+	if bytes.HasPrefix(d.raw, []byte(`"`)) {
+		return strings.TrimSpace(hook.Text(d.raw))
 	}
 	messages, isList := d.elements()
 	if list := d.at("messages"); list != nil && !isList {
@@ -216,17 +217,7 @@ func askedFor(v json.RawMessage) string {
 		if nested, ok := m.elements(); ok && len(nested) > 0 { // a batch of one
 			return askedFor(m.raw)
 		}
-		if !holds(m, "role=user; type=human") {
-			continue
-		}
-		text, _ := m.prose("content")
-		parts, _ := m.list("parts")
-		for _, p := range parts {
-			if holds(p, "type=text") {
-				text = strings.TrimSpace(text + "\n" + p.text("content"))
-			}
-		}
-		if text != "" {
+		if text := m.prose("content parts"); text != "" && holds(m, "role=user; type=human") {
 			return text
 		}
 	}

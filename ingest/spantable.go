@@ -2,8 +2,6 @@ package ingest
 
 import (
 	"cmp"
-	"fmt"
-	"io"
 	"strings"
 
 	"waymark/ingest/hook"
@@ -13,9 +11,7 @@ import (
 // is present is used, or conditions, see [holds]. A record becomes a document with its attributes and these parts,
 // whose names begin with "span."; [conventions] define how such a document is interpreted.
 type spanRow struct {
-	format   string
-	is       string // conditions of a span; any other record is skipped. "": every record is a span
-	known    string // conditions of supported spans; others are counted as skipped. "": all are supported
+	known    string // conditions of supported spans; others are counted as skipped
 	lists    string // members that hold records
 	body     string // member that may hold the fields of a record
 	children string // list of child records, which inherit trace and parent
@@ -28,25 +24,26 @@ type spanRow struct {
 	attributes, events         string
 	topIsTrace                 bool // a span without a parent is a child of the span whose id is the trace id
 	only                       bool // the arguments may be wrapped in an object with the single member "input"
-	agents                     bool // the request is read from attributes, not from the input
 }
 
 var spanRows = map[string]*spanRow{
-	// OTLP in JSON, and the rows that SDKs, Phoenix and MLflow write for the same spans:
+	// OTLP in JSON, the rows that console exporters and Phoenix write for the same spans, and traces of OpenAI's Agents
+	// SDK:
 	//
 	//	{"resourceSpans":[{"resource":{"attributes":[…]},"scopeSpans":[{"spans":[{"traceId","spanId","attributes":[{"key","value"}],…}]}]}]}
-	//	{"context":{"trace_id","span_id"},"parent_id","name","span_kind","status_code","attributes":{…},…}     Phoenix, console exporter
-	//	{"info":{…},"data":{"spans":[{"trace_id","span_id","parent_span_id","start_time_unix_nano",…}]}}       MLflow
+	//	{"context":{"trace_id","span_id"},"parent_id","name","span_kind","status_code","attributes":{…},…}
+	//	{"data":[{"object":"trace","id","group_id"},{"object":"trace.span","id","trace_id","span_data":{…},…}]}
 	"otel": {
-		format: "otel", is: "spanId; span_id; context.span_id; traceId; trace_id",
-		lists: "resourceSpans resource_spans scopeSpans scope_spans spans data.spans data",
-		id:    "spanId span_id context.span_id", trace: "traceId trace_id context.trace_id",
-		parent: "parentSpanId parent_span_id parent_id", session: "info.trace_metadata.mlflow.trace.session",
-		name: "name", kind: "span_kind", begin: "startTimeUnixNano start_time_unix_nano start_time",
-		end:        "endTimeUnixNano end_time_unix_nano end_time",
-		status:     "status.code status.status_code status_code",
-		message:    "status.message status.description status_message",
-		attributes: "attributes", events: "events", agents: true,
+		known: "spanId; span_id; context.span_id; object=trace|trace.span",
+		lists: "resourceSpans resource_spans scopeSpans scope_spans spans data",
+		id:    "spanId span_id context.span_id id", trace: "traceId trace_id context.trace_id",
+		parent: "parentSpanId parent_span_id parent_id", session: "group_id",
+		name: "name span_data.name", kind: "span_kind span_data.type",
+		begin: "startTimeUnixNano start_time started_at", end: "endTimeUnixNano end_time ended_at",
+		status: "status.code status.status_code status_code", failure: "error",
+		message: "status.message status.description status_message",
+		server:  "span_data.mcp_data.server", input: "span_data.input", output: "span_data.output",
+		attributes: "attributes", events: "events",
 	},
 	// Langfuse exports observations in pages, lists or lines, or traces that contain their observations or come beside
 	// them:
@@ -58,7 +55,7 @@ var spanRows = map[string]*spanRow{
 	//
 	// Observations that were received over OpenTelemetry keep their attributes.
 	"langfuse": {
-		format: "langfuse", lists: "data", body: "trace", children: "observations", topIsTrace: true,
+		lists: "data", body: "trace", children: "observations", topIsTrace: true,
 		known: "!type; type=TOOL|AGENT|GENERATION|SPAN|EVENT|CHAIN|RETRIEVER|EVALUATOR|EMBEDDING|GUARDRAIL",
 		id:    "id", trace: "traceId trace_id", parent: "parentObservationId parent_observation_id",
 		session: "sessionId session_id",
@@ -73,19 +70,12 @@ var spanRows = map[string]*spanRow{
 	//
 	// The metadata contains the conversation id; session_id of the run itself is a project.
 	"langsmith": {
-		format: "langsmith", lists: "runs", children: "child_runs", topIsTrace: true, only: true,
+		lists: "runs", children: "child_runs", topIsTrace: true, only: true,
 		known: "run_type=tool|llm|chain|retriever|prompt|parser|embedding",
 		id:    "id", trace: "trace_id", parent: "parent_run_id",
 		session: "extra.metadata.session_id extra.metadata.thread_id extra.metadata.conversation_id",
 		name:    "name", kind: "run_type", begin: "start_time", end: "end_time", status: "status", failure: "error",
 		input: "inputs", output: "outputs",
-	},
-	// Traces of the OpenAI Agents SDK. The input of a model is the conversation so far, not a request.
-	"agents": {
-		format: "openai-chat", is: "object=trace|trace.span", lists: "data", agents: true,
-		id: "id", trace: "trace_id", parent: "parent_id", session: "group_id", begin: "started_at", end: "ended_at",
-		name: "span_data.name", kind: "span_data.type", failure: "error",
-		server: "span_data.mcp_data.server", input: "span_data.input", output: "span_data.output",
 	},
 }
 
@@ -97,120 +87,101 @@ var spanRows = map[string]*spanRow{
 //	Traceloop         traceloop.span.kind=tool, traceloop.entity.name
 //	Vercel AI SDK     ai.operationId=ai.toolCall, ai.toolCall.name
 //	Claude Code       span claude_code.tool, tool_name
-//	MLflow, Langfuse  mlflow.spanType=TOOL, langfuse.observation.type=tool, and the kinds of rows
+//	Langfuse          langfuse.observation.type=tool, and the kinds of rows
 //
 // The request is the last user message in the input of an agent span, if it is recorded. A failure is detected by the
 // status, an error type, or a result that states it.
 var conventions = struct {
-	calls, agents, session, callID, tool, server, arguments, request, kinds string
+	calls, agents, session, callID, tool, server, arguments, request string
 
 	outcome outcome
 }{
 	calls: `gen_ai.operation.name=execute_tool; mcp.method.name=tools/call; openinference.span.kind=tool;
-		traceloop.span.kind=tool; ai.operationId=ai.toolCall; span.name=claude_code.tool;
-		gen_ai.tool.name !gen_ai.operation.name; mlflow.spanType=tool; langfuse.observation.type=tool; span.kind=tool|function`,
+		traceloop.span.kind=tool; ai.operationId=ai.toolCall; span.name=claude_code.tool tool_name;
+		gen_ai.tool.name !gen_ai.operation.name; langfuse.observation.type=tool; span.kind=tool|function`,
 	agents: `gen_ai.operation.name=invoke_agent|create_agent|chat|generate_content|text_completion;
 		openinference.span.kind=agent|llm; traceloop.span.kind=agent|llm; ai.operationId=ai.streamText|ai.generateText;
-		mlflow.spanType=agent|llm|chat_model; langfuse.observation.type=agent|generation; span.kind=agent`,
+		langfuse.observation.type=agent|generation; span.kind=agent`,
 	session: `gen_ai.conversation.id session.id conversation.id thread.id traceloop.association.properties.session_id
-		traceloop.association.properties.thread_id ai.telemetry.metadata.sessionId langfuse.session.id mlflow.trace.session
-		span.session`,
+		traceloop.association.properties.thread_id ai.telemetry.metadata.sessionId langfuse.session.id span.session`,
 	callID: "gen_ai.tool.call.id ai.toolCall.id tool_call.id tool_use_id span.id",
 	tool:   "gen_ai.tool.name mcp.tool.name tool.name ai.toolCall.name tool_name traceloop.entity.name span.tool",
 	server: "mcp.server.name gen_ai.mcp.server.name span.server",
 	arguments: `gen_ai.tool.call.arguments gen_ai.tool.arguments gen_ai.tool.input ai.toolCall.args tool_arguments
-		tool_call.function.arguments traceloop.entity.input input.value mlflow.spanInputs langfuse.observation.input
+		tool_call.function.arguments traceloop.entity.input input.value langfuse.observation.input
 		tool.parameters tool_parameters span.input`,
-	request: "gen_ai.input.messages user_prompt mlflow.spanInputs langfuse.observation.input input.value",
-	kinds: `openinference.span.kind; traceloop.span.kind; ai.operationId; mlflow.spanType; langfuse.observation.type;
-		span.kind`,
+	request: "gen_ai.input.messages user_prompt langfuse.observation.input input.value span.input",
 	outcome: outcome{
 		failed: `span.failure; error.type; exception.type; exception.message;
 			span.status=error|STATUS_CODE_ERROR|StatusCode.ERROR|2|failed; langfuse.observation.level=error;
 			gen_ai.tool.status=error|failure|failed; tool.status=error|failure|failed; tool_call.status=error|failure|failed`,
 		worked: "span.end; span.status=success", says: true, failure: "span.text",
 		value: `gen_ai.tool.call.result gen_ai.tool.result gen_ai.tool.output ai.toolCall.result tool_response
-			traceloop.entity.output output.value mlflow.spanOutputs langfuse.observation.output span.output content`,
+			traceloop.entity.output output.value langfuse.observation.output span.output content`,
 	},
 }
 
-// decode reads files of JSON values that contain spans.
-func (row *spanRow) decode(in *input, emit func(Item) bool) error {
-	t := in.traces(row.format)
-	return in.eachTraceFile(t, emit, func(_ string, r io.Reader, more func() bool) error {
+// spanDecoder returns the decoder of files of JSON values that contain spans.
+func spanDecoder(format string) decoder {
+	return traceDecoder(format, eachValue, func(t *traces, _ string) (func(line), func()) {
 		s := newSpans(t)
-		defer s.end()
-		return eachValue(r, true, func(l line) bool {
-			s.read(row, l)
-			return more()
-		})
+		return func(l line) { s.read(spanRows[format], l) }, s.end
 	})
 }
 
-// read adds the spans of a JSON value. A record with a field of a wrong type is dropped alone.
+// read adds the spans of a record, or of a list of records.
 func (s *spans) read(row *spanRow, l line) {
-	if d, err := newDocument(l); err != nil {
+	d, err := newDocument(l)
+	if err != nil {
 		s.t.tally.Lines++
 		s.t.drop(l.number, err)
-	} else {
-		s.records(l.number, row, d, &Span{}, 0)
+		return
+	}
+	list, isList := d.elements()
+	for _, e := range list {
+		s.read(row, line{number: l.number, data: e.raw})
+	}
+	if !isList {
+		s.record(l.number, row, d, &Span{}, 0)
 	}
 }
 
-// records reads a record, or the records inside it. Trace, session and origin are inherited from the parent, up.
-func (s *spans) records(number int, row *spanRow, d *document, up *Span, depth int) {
+// record adds the span of a record, and the spans inside it. Trace, session and origin are inherited from the parent, up.
+func (s *spans) record(number int, row *spanRow, d *document, up *Span, depth int) {
 	above := *up
 	if resource := d.at("resource"); resource != nil {
 		r := row.document(resource, resource.at("attributes"))
-		above.Session = cmp.Or(r.text(conventions.session), above.Session)
-		if above.Origin = originOf(r); *d.problem != nil {
-			above.Origin, *d.problem = up.Origin, nil // an error in the resource alone is ignored
-		}
+		above.Session, above.Origin = cmp.Or(r.text(conventions.session), above.Session), originOf(r)
 	}
 	above.Session = cmp.Or(d.text(row.session), above.Session)
-	inside, paged := []*document(nil), false
+	inside, isList := []*document(nil), false
 	for list := range strings.FieldsSeq(row.lists) {
-		if v := d.at(list); v != nil && !paged {
-			inside, paged = d.list(list)
+		if !isList {
+			inside, isList = d.at(list).elements()
 		}
 	}
-	if !paged {
+	if !isList {
 		s.t.tally.Lines++
 		own := d
-		if body := d.at(row.body); row.body != "" && body != nil && body.at("id") != nil {
+		if body := d.at(row.body); row.body != "" && body.at("id") != nil {
 			own = body
 		}
-		sp := s.span(number, row, own, &above)
-		if sp != nil {
-			inside, _ = d.list(row.children)
+		if sp := s.span(number, row, own, &above); sp != nil {
+			inside, _ = d.at(row.children).elements()
 			above.Trace, above.ID = sp.Trace, sp.ID
-		}
-		if *d.problem == nil && sp != nil {
 			s.add(sp)
 		}
 	}
-	if err := *d.problem; err != nil {
-		if name := d.value(row.name); len(name) > 0 && len(name) < 200 {
-			err = fmt.Errorf("span %s: %w", name, err)
-		}
-		s.t.drop(number, err)
-		*d.problem = nil
-		return
-	}
 	for _, e := range inside {
 		if depth < maxDepth {
-			s.records(number, row, e, &above, depth+1)
+			s.record(number, row, e, &above, depth+1)
 		}
 	}
 }
 
-// span reads one record; it returns nil if the record is not a span of the format or has no id.
+// span reads one record. It returns nil if the record has no id.
 func (s *spans) span(number int, row *spanRow, record *document, up *Span) *Span {
-	if row.is != "" && !holds(record, row.is) {
-		s.t.skip()
-		return nil
-	}
-	id, c := idOf(record, row.id), &conventions
+	id, c := record.text(row.id), &conventions
 	var attributes *document
 	if row.attributes != "" {
 		attributes = record.at(row.attributes)
@@ -218,23 +189,20 @@ func (s *spans) span(number int, row *spanRow, record *document, up *Span) *Span
 	d := row.document(record, attributes)
 	tool := d.text(c.tool)
 	isCall, agent := tool != "" && holds(d, c.calls), holds(d, c.agents)
-	known := isCall || agent || row.known == "" || holds(record, row.known)
-	switch {
-	case record.value(row.id) == nil && row.known == "" && *record.problem == nil:
-		*record.problem = errNoSpanID
-	case id == "" || !known:
+	known := isCall || agent || holds(record, row.known)
+	if id == "" || !known {
 		s.t.skip()
 	}
 	if id == "" {
 		return nil
 	}
-	sp := &Span{Trace: cmp.Or(idOf(record, row.trace), up.Trace, id), ID: id, Parent: cmp.Or(idOf(record, row.parent), up.ID),
+	sp := &Span{Trace: cmp.Or(record.text(row.trace), up.Trace, id), ID: id, Parent: cmp.Or(record.text(row.parent), up.ID),
 		Session: cmp.Or(d.text(c.session), up.Session), Origin: up.Origin}
 	if sp.Parent == "" {
 		if row.topIsTrace && id != sp.Trace {
 			sp.Parent = sp.Trace
 		} else {
-			agent = known && !isCall
+			agent = known
 		}
 	}
 	if isCall {
@@ -246,20 +214,8 @@ func (s *spans) span(number int, row *spanRow, record *document, up *Span) *Span
 		}
 		s.call(sp, call{line: number, id: d.text(c.callID), name: tool, server: d.text(c.server),
 			arguments: arguments, at: moment(d, "span.begin")}, r)
-	}
-	if sp.Agent = agent && !isCall; sp.Agent {
-		if sp.Intent = askedFor(d.value(c.request)); sp.Intent == "" && !row.agents {
-			sp.Intent = askedFor(d.value("span.input"))
-		}
+	} else if sp.Agent = agent; agent {
+		sp.Intent = askedFor(d.value(c.request))
 	}
 	return sp
-}
-
-// idOf returns an id of a record, "" for 16 or more zeros, which mean no id.
-func idOf(d *document, names string) string {
-	id := d.text(names)
-	if len(id) >= 16 && strings.Trim(id, "0") == "" {
-		return ""
-	}
-	return id
 }

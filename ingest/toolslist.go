@@ -1,13 +1,10 @@
 package ingest
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"waymark/catalog"
@@ -30,118 +27,90 @@ func decodeToolsList(in *input, emit func(Item) bool) error {
 			return false, err
 		}
 		defer f.Close()
-		server := cmp.Or(in.opts.Server, serverOfFile(name))
-		t := toolsList{file: name, given: in.opts.Server != "", emit: emit}
+		t := toolsList{given: in.opts.Server != "", emit: func(it Item) bool {
+			it.File = name
+			return emit(it)
+		}}
 		values := 0
-		err = eachValue(f, true, func(l line) bool {
+		err = eachValue(f, func(l line) bool {
 			values++
-			if l.problem != "" || len(l.data) == 0 {
-				t.drop(l.number, l.decode(nil))
-			} else {
-				t.value(l.number, l.data, server, 0)
-			}
+			t.value(l, cmp.Or(in.opts.Server, serverOfFile(name)), 0)
 			return !t.stopped
 		})
 		if err == nil && values == 0 {
-			err = errors.New("file is empty")
+			err = errEmpty
 		}
 		return !t.stopped, err
 	})
 }
 
-// generalNames are file names that do not name a server.
-var generalNames = []string{"tools", "tools-list", "tools_list", "toolslist", "list", "result", "response", "output", "-", ""}
-
+// serverOfFile returns the part of a file name before "tools", which may be empty.
 func serverOfFile(name string) string {
 	name = path.Base(name)
-	name = strings.TrimSuffix(name, path.Ext(name))
-	for _, ending := range []string{"tools-list", "tools_list", "tools"} {
-		for _, sep := range []string{".", "-", "_"} {
-			name = strings.TrimSuffix(name, sep+ending)
-		}
-	}
-	if slices.Contains(generalNames, strings.ToLower(name)) {
-		return ""
-	}
-	return name
+	name, _, _ = strings.Cut(strings.TrimSuffix(name, path.Ext(name)), "tools")
+	return strings.TrimRight(name, ".-_")
 }
 
 type toolsList struct {
-	file    string
 	given   bool // the server is given; the file cannot change it
 	emit    func(Item) bool
 	stopped bool
 }
 
-func (t *toolsList) drop(number int, err error) {
-	t.stopped = !t.emit(Item{File: t.file, Line: number, Dropped: err.Error()})
-}
-
-// value reads one value, which begins at line number.
-func (t *toolsList) value(number int, v json.RawMessage, server string, depth int) {
+// value reads a tool, or the tools inside a value.
+func (t *toolsList) value(l line, server string, depth int) {
 	if depth > 4 || t.stopped {
 		return
 	}
-	d := &document{raw: v, problem: new(error)}
-	inside, isList := d.elements()
-	if !isList {
-		var err error
-		if d, err = newDocument(line{data: v}); err == nil && d.at("error") != nil {
-			err = fmt.Errorf("the server answered with an error: %.200s", d.text("error.message"))
-		}
-		if err != nil {
-			t.drop(number, err)
-			return
-		}
-		if !t.given {
-			server = cmp.Or(d.text("server"), d.text("serverInfo.name"), server)
-		}
-		switch {
-		case holds(d, "result={*"):
-			inside = []*document{d.at("result")}
-		case holds(d, "tools=[*"):
-			inside = []*document{d.at("tools")}
-		default:
-			t.tool(number, d, server)
-		}
+	d, err := newDocument(l)
+	if err == nil && d.at("error") != nil {
+		err = fmt.Errorf("the server answered with an error: %.200s", d.text("error.message"))
 	}
-	from := 0
+	if err != nil {
+		t.stopped = !t.emit(Item{Line: l.number, Dropped: err.Error()})
+		return
+	}
+	if !t.given {
+		server = cmp.Or(d.text("server"), d.text("serverInfo.name"), server)
+	}
+	inside, isList := d.elements()
+	switch {
+	case isList:
+	case holds(d, "result={*"):
+		inside = []*document{d.at("result")}
+	case holds(d, "tools=[*"):
+		inside = []*document{d.at("tools")}
+	default:
+		it := Item{Line: l.number}
+		if it.Tool, err = toolOf(d, server); err != nil {
+			it.drop(err.Error())
+		}
+		it.Kind, it.ID = KindTool, catalog.ID(server, d.text("name"))
+		t.stopped = !t.emit(it)
+	}
 	for _, e := range inside {
-		at := from + bytes.Index(v[from:], e.raw)
-		number += bytes.Count(v[from:at], []byte("\n"))
-		from = at
-		t.value(number, e.raw, server, depth+1)
+		t.value(line{number: l.number, data: e.raw}, server, depth+1)
 	}
 }
 
-// tool reads one tool in the form of MCP or of model APIs.
-func (t *toolsList) tool(line int, d *document, server string) {
-	*d.problem = nil // ignore a server that is not a string
-	if inner := d.at("function"); inner != nil {
-		d = inner
+// toolOf reads one tool in the form of MCP.
+func toolOf(d *document, server string) (*catalog.Tool, error) {
+	name, title := d.text("name"), cmp.Or(d.text("title"), d.text("annotations.title"))
+	if name == "" {
+		return nil, errors.New("tool has no name")
 	}
-	name := d.text("name")
-	it := Item{File: t.file, Line: line, Kind: KindTool, ID: catalog.ID(server, name)}
-	it.Tool = &catalog.Tool{ID: it.ID, Name: name, Description: d.text("description"), Server: server,
-		InputSchema: d.value("inputSchema input_schema parameters"), OutputSchema: d.value("outputSchema")}
+	t := &catalog.Tool{ID: catalog.ID(server, name), Name: name, Description: d.text("description"), Server: server,
+		InputSchema: d.value("inputSchema"), OutputSchema: d.value("outputSchema")}
 	hint := func(name string) *bool {
-		switch string(d.value("annotations." + name)) {
-		case "true":
-			return new(true)
-		case "false":
-			return new(false)
+		v := string(d.value("annotations." + name))
+		if v != "true" && v != "false" {
+			return nil
 		}
-		return nil
+		return new(v == "true")
 	}
-	if title := cmp.Or(d.text("title"), d.text("annotations.title")); title != "" || d.at("annotations") != nil {
-		it.Tool.Annotations = &catalog.Annotations{Title: title, ReadOnly: hint("readOnlyHint"), Destructive: hint("destructiveHint"),
+	if title != "" || d.at("annotations") != nil {
+		t.Annotations = &catalog.Annotations{Title: title, ReadOnly: hint("readOnlyHint"), Destructive: hint("destructiveHint"),
 			Idempotent: hint("idempotentHint"), OpenWorld: hint("openWorldHint")}
 	}
-	switch {
-	case *d.problem != nil:
-		it.drop((*d.problem).Error())
-	case name == "":
-		it.drop("tool has no name")
-	}
-	t.stopped = !t.emit(it)
+	return t, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"time"
 
 	"waymark/catalog"
@@ -27,6 +28,7 @@ import (
 type traces struct {
 	format  string
 	digests *episodic.DigestKey
+	server  string          // option
 	begun   map[string]bool // first call or id of each episode read so far, over all files: a resumed session repeats them
 	emit    func(Item)
 	threads map[string]*thread
@@ -34,42 +36,43 @@ type traces struct {
 	tally   Tally
 }
 
-func (in *input) traces(format string) *traces {
-	return &traces{format: format, digests: in.opts.Digests, begun: map[string]bool{}}
-}
-
-// maxTraceLine bounds a line of a trace, which may contain the result of a tool, in bytes.
-const maxTraceLine = 32 << 20
-
-// eachTraceFile reads the files of a trace and then emits the tally.
-func (in *input) eachTraceFile(t *traces, emit func(Item) bool, read func(name string, r io.Reader, more func() bool) error) error {
-	more := true
-	err := in.eachFile(t.format, func(name string) (bool, error) {
-		f, err := in.open(name)
-		if err != nil {
-			return false, err
+// traceDecoder returns the decoder of a format of traces. begin prepares for a file, given its path, and returns the
+// functions for its lines or values, which each visits, and for its end.
+func traceDecoder(format string, each func(io.Reader, func(line) bool) error,
+	begin func(t *traces, file string) (read func(line), end func())) decoder {
+	return func(in *input, emit func(Item) bool) error {
+		t := &traces{format: format, digests: in.opts.Digests, server: in.opts.Server, begun: map[string]bool{}}
+		more := true
+		err := in.eachFile(format, func(name string) (bool, error) {
+			f, err := in.open(name)
+			if err != nil {
+				return false, err
+			}
+			defer f.Close()
+			t.threads, t.order = map[string]*thread{}, nil
+			t.emit = func(it Item) {
+				it.File = name
+				more = more && emit(it)
+			}
+			read, end := begin(t, path.Join(in.folder, name))
+			err = each(f, func(l line) bool {
+				read(l)
+				return more
+			})
+			if errors.Is(err, errTooLarge) { // continue with the other files
+				t.drop(1, err)
+				err = nil
+			}
+			end()
+			for _, th := range t.order {
+				th.flush()
+			}
+			return more, err
+		})
+		if err == nil && more {
+			emit(Item{Tally: &t.tally})
 		}
-		defer f.Close()
-		t.file(name, func(it Item) { more = more && emit(it) })
-		if err = read(name, f, func() bool { return more }); errors.Is(err, errTooLarge) { // continue with the other files
-			t.drop(1, err)
-			err = nil
-		}
-		t.end()
-		return more, err
-	})
-	if err == nil && more {
-		emit(Item{Tally: &t.tally})
-	}
-	return err
-}
-
-// file prepares the state for reading one file.
-func (t *traces) file(name string, emit func(Item)) {
-	t.threads, t.order = map[string]*thread{}, nil
-	t.emit = func(it Item) {
-		it.File = cmp.Or(it.File, name)
-		emit(it)
+		return err
 	}
 }
 
@@ -86,13 +89,6 @@ func (t *traces) thread(session string) *thread {
 
 func (t *traces) newThread(session string) *thread {
 	return &thread{t: t, session: session, rule: episodic.NewSession(t.format, session), calls: map[string]int{}}
-}
-
-// end flushes all threads.
-func (t *traces) end() {
-	for _, th := range t.order {
-		th.flush()
-	}
 }
 
 // skip counts a line of an unknown kind.

@@ -17,7 +17,7 @@ func (a *app) reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Review the sessions that hosts left on this machine",
-		Long: `Reads the sessions of Claude Code, Codex, Copilot CLI, Gemini CLI, Goose, OpenCode and Cline where these hosts keep
+		Long: `Reads the sessions of Claude Code, Codex, Copilot CLI, Gemini CLI, Goose and Cline where these hosts keep
 them, and prints one page: servers and tools by calls, failures by class, durations, and the
 share of the newest calls that Waymark predicts from the earlier ones.
 Nothing is stored unless --keep is given, and nothing leaves the machine; requests and values are not shown.`,
