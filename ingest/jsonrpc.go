@@ -5,15 +5,11 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"io"
 	"path"
 	"slices"
 	"strings"
 	"time"
-
-	"waymark/episodic"
-	"waymark/ingest/hook"
 )
 
 // decodeJSONRPC reads a recorded MCP transcript: text in which some lines contain a message. It reads
@@ -140,10 +136,7 @@ func (r *transcript) message(number int, e *envelope) {
 	default:
 		if q, ok := r.calls[key]; ok {
 			delete(r.calls, key)
-			res := result{outcome: episodic.Failure, text: string(m.value("error.code")) + " " + m.text("error.message")}
-			if m.at("error") == nil {
-				res = toolResult(m.value("result"))
-			}
+			res := mcpOutcome.read(m)
 			res.at = e.at
 			q.thread.settle(q.id, res)
 		}
@@ -151,20 +144,9 @@ func (r *transcript) message(number int, e *envelope) {
 }
 
 func (r *transcript) server(connection string, e *envelope) string {
-	named, ok := strings.CutPrefix(r.file, "mcp-server-")
-	if !ok {
-		named = ""
-	}
+	_, named, _ := strings.Cut(r.file, "mcp-server-")
 	return cmp.Or(r.traces.server, e.server, r.servers[connection], named)
 }
 
-var mcpOutcome = outcome{failed: "isError=true", worked: ".", void: "resultType=input_required",
-	failure: "content", value: "."}
-
-// toolResult reads the result of an MCP call.
-func toolResult(v json.RawMessage) result {
-	if hook.Members(v) == nil {
-		return result{value: v}
-	}
-	return mcpOutcome.read(&document{raw: v})
-}
+var mcpOutcome = outcome{failed: "error; result.isError=true", worked: "result", void: "result.resultType=input_required",
+	failure: "error result.content", value: "result"}

@@ -60,7 +60,7 @@ type entry struct {
 	Disabled    bool              `json:"disabled"`
 	Enabled     *bool             `json:"enabled"`
 	StartMS     float64           `json:"startup_timeout_ms"`
-	Timeout     float64           `json:"timeout"`
+	Timeout     float64           `json:"timeout"` // of start and call, in seconds or milliseconds
 }
 
 // decodeMCPConfig reads the servers in the configuration of common hosts. It does not start them.
@@ -101,9 +101,9 @@ func Launches(name string, text []byte) (all []Launch, complaints []string, err 
 // launches visits the servers of a configuration in the order of precedence that hosts use: servers of the user
 // before those of single projects. Only the first of several servers with the same name is visited.
 func launches(file string, text []byte, visit func(name string, l Launch, err error)) error {
-	root, err := hostConfig(file, text)
+	root, err := parse(text, "TOML", toml.Unmarshal)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", file, err)
 	}
 	mcp := "mcp.servers"
 	if root.at(mcp) == nil {
@@ -120,23 +120,14 @@ func launches(file string, text []byte, visit func(name string, l Launch, err er
 	seen := map[string]bool{}
 	for _, t := range tables {
 		for _, name := range slices.Sorted(maps.Keys(t.object())) {
-			l, err := launch(name, t.object()[name])
-			if !seen[l.Name] {
+			if !seen[name] {
+				l, err := launch(name, t.object()[name])
 				visit(name, l, err)
 			}
-			seen[l.Name] = l.Name != ""
+			seen[name] = true
 		}
 	}
 	return nil
-}
-
-// hostConfig reads the settings of a host.
-func hostConfig(name string, text []byte) (*document, error) {
-	d, err := parse(text, "TOML", toml.Unmarshal)
-	if err != nil {
-		err = fmt.Errorf("%s: %w", name, err)
-	}
-	return d, err
 }
 
 // parse reads a document in JSON as editors write it, or in another notation.
@@ -167,8 +158,7 @@ func stripComments(text []byte) []byte {
 // transportTypes are the names that hosts use for transports, in lower case; most hosts omit it.
 var transportTypes = []string{"", "stdio", "local", "http", "streamable-http", "streamablehttp", "streamable_http", "remote", "sse"}
 
-// launch reads one server. If an object with a valid name cannot be understood, the returned Launch still has
-// the name.
+// launch reads one server.
 func launch(name string, d *document) (Launch, error) {
 	name, err := catalog.Identifier("name", name, catalog.MaxName)
 	if err != nil {
@@ -180,10 +170,10 @@ func launch(name string, d *document) (Launch, error) {
 	if d != nil && d.raw[0] == '{' {
 		err = codec.UnmarshalForeign(d.raw, &e)
 	}
-	if err == nil && len(e.Command) > 0 {
-		if err = codec.UnmarshalForeign(e.Command, &e.Program); e.Command.Kind() == '[' {
-			err = codec.UnmarshalForeign(e.Command, &list)
-		}
+	if e.Command.Kind() == '[' {
+		err = cmp.Or(err, codec.UnmarshalForeign(e.Command, &list))
+	} else if len(e.Command) > 0 {
+		err = cmp.Or(err, codec.UnmarshalForeign(e.Command, &e.Program))
 	}
 	if len(list) > 0 {
 		e.Program, e.Args = list[0], append(list[1:], e.Args...)
@@ -191,13 +181,27 @@ func launch(name string, d *document) (Launch, error) {
 	if program, rest, ok := strings.Cut(e.Program, " -"); ok { // arguments in the same string as the command
 		e.Program, e.Args = program, append(strings.Fields("-"+rest), e.Args...)
 	}
-	l := e.Launch
-	l.Env = merged(e.Env, e.Environment)
-	for header, variable := range e.EnvHeaders {
-		e.EnvHeaders[header] = "${" + variable + "}"
+	if e.Env == nil {
+		e.Env = e.Environment
 	}
-	l.Headers, l.Address = merged(e.Headers, e.HTTPHeaders, e.EnvHeaders), cmp.Or(e.Address, e.ServerURL, e.HTTPURL)
-	l.StartTimeout, l.CallTimeout = e.timeouts()
+	if e.Headers == nil {
+		e.Headers = e.HTTPHeaders
+	}
+	for header, variable := range e.EnvHeaders {
+		if e.Headers == nil {
+			e.Headers = map[string]string{}
+		}
+		e.Headers[header] = "${" + variable + "}"
+	}
+	if e.Timeout >= 1000 { // milliseconds
+		e.Timeout /= 1000
+	}
+	l := e.Launch
+	l.StartTimeout, l.CallTimeout = max(e.StartTimeout, e.StartMS/1000), cmp.Or(e.CallTimeout, e.Timeout)
+	if e.Timeout > 120 && l.StartTimeout == 0 { // longer than the default start timeout
+		l.StartTimeout = e.Timeout
+	}
+	l.Address = cmp.Or(e.Address, e.ServerURL, e.HTTPURL)
 	l.Server = Server{Name: name, Command: catalog.Cut(l.Program, catalog.MaxID), URL: address(l.Address),
 		Disabled: e.Disabled || e.Enabled != nil && !*e.Enabled}
 	kind := strings.ToLower(cmp.Or(e.Type, e.Transport))
@@ -218,33 +222,6 @@ func launch(name string, d *document) (Launch, error) {
 		err = fmt.Errorf("server %q %w", name, err)
 	}
 	return l, err
-}
-
-// merged joins maps; nil if all are.
-func merged(maps ...map[string]string) (all map[string]string) {
-	for _, m := range maps {
-		for k, v := range m {
-			if all == nil {
-				all = map[string]string{}
-			}
-			all[k] = v
-		}
-	}
-	return all
-}
-
-// timeouts returns the timeouts of start and call. Hosts write "timeout" in seconds or milliseconds, and use it for one
-// or both.
-func (e *entry) timeouts() (start, call float64) {
-	both := e.Timeout
-	if both >= 1000 {
-		both /= 1000
-	}
-	start, call = max(e.StartTimeout, e.StartMS/1000), cmp.Or(e.CallTimeout, both)
-	if both > 120 && start == 0 { // longer than the default start timeout
-		start = both
-	}
-	return start, call
 }
 
 // address keeps only scheme and host of a URL: some services put a key into the path.

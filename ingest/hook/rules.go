@@ -33,9 +33,6 @@ type Rule struct {
 	K      int     `json:"k"`                // sessions in which it failed, or worked
 	N      int     `json:"n"`                // sessions with the context
 	Bound  float64 `json:"bound"`
-	First  string  `json:"first,omitempty"` // of a pitfall: the call in between after which Tool worked
-	FirstK int     `json:"first_k,omitempty"`
-	FirstN int     `json:"first_n,omitempty"`
 }
 
 // Line formats the rule as one sentence.
@@ -43,15 +40,11 @@ func (r *Rule) Line() string {
 	if r.Repair {
 		return fmt.Sprintf("Waymark: where %s failed here, %s came next and worked %d of %d times.", r.After, r.Tool, r.K, r.N)
 	}
-	where, between := "right after "+r.After, " in between"
+	where := "right after " + r.After
 	if r.After == "" {
-		where, between = "as the first call", ""
+		where = "as the first call"
 	}
-	line := fmt.Sprintf("Waymark: %s failed %d of %d times here %s", r.Tool, r.K, r.N, where)
-	if r.First != "" {
-		line += fmt.Sprintf("; after %s%s it worked %d of %d times", r.First, between, r.FirstK, r.FirstN)
-	}
-	return line + "."
+	return fmt.Sprintf("Waymark: %s failed %d of %d times here %s.", r.Tool, r.K, r.N, where)
 }
 
 // History holds the newest steps of a history, from which rules are derived.
@@ -89,15 +82,15 @@ func (h *History) Add(e *episodic.Episode) {
 
 // condition is the condition of a rate.
 type condition struct {
-	what                  int
-	earlier, before, tool string // "" is any tool; start is the beginning of a task
+	what         int
+	before, tool string // "" is any tool; start is the beginning of a task
 }
 
 const start = "^" // cannot be a tool in a rule: not a plain name
 
 const (
 	follows = iota // any call follows the tool
-	fails          // the tool fails, after the given earlier calls
+	fails          // the tool fails, after the given call
 	repairs        // the next call works after the tool failed
 )
 
@@ -124,7 +117,7 @@ func (c *counts) try(ctx condition, session string, hit bool, tool string) {
 }
 
 func (c *counts) walk(w walk) {
-	earlier, before := "", start
+	before := start
 	for i, s := range w.steps {
 		next := did{}
 		if i+1 < len(w.steps) {
@@ -135,14 +128,11 @@ func (c *counts) walk(w walk) {
 		if s.outcome.Known() {
 			c.try(condition{what: fails, tool: s.tool}, w.session, failed, s.tool)
 			c.try(condition{what: fails, before: before, tool: s.tool}, w.session, failed, s.tool)
-			if earlier != "" {
-				c.try(condition{fails, earlier, before, s.tool}, w.session, failed, s.tool)
-			}
 		}
 		if failed {
 			c.try(condition{what: repairs, tool: s.tool}, w.session, next.outcome == episodic.Success, next.tool)
 		}
-		earlier, before = before, s.tool
+		before = s.tool
 	}
 }
 
@@ -178,7 +168,6 @@ func (h *History) Derive() []Rule {
 			r := Rule{Repair: x.what == repairs, After: x.condition.tool, Tool: x.tool, K: x.k, N: x.n, Bound: bound}
 			if !r.Repair {
 				r.After = strings.TrimPrefix(x.before, start)
-				c.between(&r, x.before)
 			}
 			if plain(r.Tool) && (r.After == "" || plain(r.After)) {
 				rules = append(rules, r)
@@ -195,7 +184,7 @@ func (h *History) Derive() []Rule {
 // context is that of the wider context without this one.
 func (c *counts) candidate(e outcome) (x candidate, ok bool) {
 	k, n := c.hits[e], c.trials[e.condition]
-	if n < minSessions || e.what == follows || e.what == fails && (e.before == "" || e.earlier != "") {
+	if n < minSessions || e.what == follows || e.what == fails && e.before == "" {
 		return x, false
 	}
 	wider := outcome{condition{what: fails, tool: e.condition.tool}, e.tool}
@@ -216,20 +205,6 @@ func significant(all []candidate) (level float64) {
 		}
 	}
 	return level
-}
-
-// between finds the call after which the tool of a pitfall works if it comes between the two calls of the rule.
-func (c *counts) between(r *Rule, before string) {
-	best := float64(threshold)
-	for ctx, n := range c.trials {
-		if ctx.what != fails || ctx.earlier != before || ctx.tool != r.Tool || n < minSessions || !plain(ctx.before) {
-			continue
-		}
-		k := n - c.hits[outcome{ctx, r.Tool}]
-		if bound := lowerBound(k, n); bound > best || bound == best && ctx.before < r.First {
-			best, r.First, r.FirstK, r.FirstN = bound, ctx.before, k, n
-		}
-	}
 }
 
 // plain reports whether a name may appear in a sentence: it contains nothing that could be read as more than a name. A

@@ -25,10 +25,7 @@ type Report struct {
 	Calls    int       `json:"calls"`
 	Sections []Section `json:"sections"`
 
-	Lines   int             `json:"lines"`
-	Skipped int             `json:"skipped_lines"` // lines among these of an unknown kind
-	Dropped int             `json:"dropped"`       // lines and tasks that could not be used
-	Damaged []ingest.Reason `json:"damaged"`       // the first maxDamaged of the dropped ones, with the file
+	Import ingest.Report `json:"import"` // of the sessions, as an import counts them
 }
 
 // Section is a table, sentences, or both.
@@ -152,16 +149,9 @@ func (r *Report) Text() (head string, sections []Section) {
 		searched.Rows = append(searched.Rows, []any{p.Host, p.Shown, p.Files, size(p.Bytes), p.Status})
 	}
 	sections = append(slices.Clone(r.Sections), searched)
-	if r.Skipped > 0 || r.Dropped > 0 {
-		lost := Section{Title: "Not understood", Notes: []string{
-			fmt.Sprintf("%d of %d lines are of a kind that is not known; lines or tasks that could not be used: %d.", r.Skipped, r.Lines, r.Dropped)}}
-		for _, d := range r.Damaged[:min(len(r.Damaged), 5)] {
-			lost.Notes = append(lost.Notes, d.Place()+": "+d.Reason)
-		}
-		if more := r.Dropped - 5; more > 0 {
-			lost.Notes = append(lost.Notes, fmt.Sprintf("… and %d more", more))
-		}
-		sections = append(sections, lost)
+	if in := r.Import; in.Skipped > 0 || in.Dropped.Total() > 0 {
+		in.Reasons = in.Reasons[:min(len(in.Reasons), 5)]
+		sections = append(sections, Section{Title: "Read", Notes: strings.Split(strings.TrimSpace(in.String()), "\n")})
 	}
 	return head, sections
 }

@@ -27,7 +27,6 @@ const (
 	mostTools    = 20_000 // tools, and servers, that are counted separately
 	mostEpisodes = 5_000  // newest episodes; bounds the training time in next
 	mostShown    = 15     // rows of each list
-	maxDamaged   = 100    // reasons why an item could not be used
 )
 
 // Memory is the limit for the garbage collector while a report is made: live data stays well below it, and the whole
@@ -65,11 +64,16 @@ func Make(ctx context.Context, places []Place, now time.Time, progress func(what
 				p.Status = NotRead + "the files cannot be read"
 				break
 			}
-			it.File = filepath.Join(p.Shown, it.File)
 			if it.Unread {
 				p.Files--
 			}
-			c.item(p.Host, it)
+			it.File = filepath.Join(p.Shown, it.File)
+			if at := strings.LastIndex(it.Dropped, ": "); strings.HasPrefix(it.Dropped, "/") && at >= 0 {
+				it.Dropped = it.Dropped[at+2:] // without the JSON pointer: its names may come from user data
+			}
+			if c.Import.Add(it); it.Episode != nil {
+				c.episode(p.Host, it.Episode)
+			}
 			progress(p.Host, c.Calls)
 		}
 	}
@@ -88,26 +92,8 @@ func Make(ctx context.Context, places []Place, now time.Time, progress func(what
 }
 
 func newCollection(places []Place) *collection {
-	return &collection{Report: Report{Searched: places, Sections: []Section{}, Damaged: []ingest.Reason{}},
-		tools: map[string]*counts{}, servers: map[string]*counts{}, sessions: map[string]bool{}}
-}
-
-func (c *collection) item(host string, it ingest.Item) {
-	switch {
-	case it.Tally != nil:
-		c.Lines += it.Tally.Lines
-		c.Skipped += it.Tally.Skipped
-	case it.Dropped != "":
-		if c.Dropped++; c.Dropped <= maxDamaged {
-			reason := it.Dropped
-			if strings.HasPrefix(reason, "/") { // a JSON pointer: its names may come from user data
-				reason = reason[strings.LastIndex(reason, ": ")+1:]
-			}
-			c.Damaged = append(c.Damaged, ingest.Reason{File: it.File, Line: it.Line, Reason: strings.TrimSpace(reason)})
-		}
-	case it.Episode != nil:
-		c.episode(host, it.Episode)
-	}
+	return &collection{Report: Report{Searched: places, Sections: []Section{}}, tools: map[string]*counts{},
+		servers: map[string]*counts{}, sessions: map[string]bool{}}
 }
 
 func (c *collection) episode(host string, e *episodic.Episode) {
