@@ -133,10 +133,10 @@ func TestDataset(t *testing.T) {
 func TestToolsList(t *testing.T) {
 	items, seen, _ := read(t, "testdata/tools", Options{})
 	assert.Equal(t, []string{
-		"github.json:1 tool github:search_issues",
-		"github.json:1 tool github: dropped: tool has no name",
-		"github.json:1 tool github: dropped: tool has no name",
-		"github.json:1 tool github:merge",
+		"github.json:5 tool github:search_issues",
+		"github.json:7 tool github: dropped: tool has no name",
+		"github.json:8 tool github: dropped: tool has no name",
+		"github.json:10 tool github:merge",
 		"pages.jsonl:1 tool fs:read",
 		"pages.jsonl:2 tool git:log",
 		"pages.jsonl:2 tool pages: dropped: tool has no name",

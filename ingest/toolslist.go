@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -88,7 +89,11 @@ func (t *toolsList) value(l line, server string, depth int) {
 		it.Kind, it.ID = KindTool, catalog.ID(server, d.text("name"))
 		t.stopped = !t.emit(it)
 	}
+	from := 0
 	for _, e := range inside {
+		at := from + bytes.Index(l.data[from:], e.raw)
+		l.number += bytes.Count(l.data[from:at], []byte("\n"))
+		from = at
 		t.value(line{number: l.number, data: e.raw}, server, depth+1)
 	}
 }
