@@ -37,16 +37,13 @@ func writtenByAnother(t *testing.T, store *storage.Store) testLog {
 // A server answers while what it learned is fitted again, since another version of the program wrote the snapshot: by
 // profile seed, and says so. It writes no snapshot of that. A command of one answer waits for the fit.
 func TestAnswersBeforeTheFitIsDone(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it fits three times")
-	}
 	before := suggest.ShortSteps
 	suggest.ShortSteps = 0
 	t.Cleanup(func() { suggest.ShortSteps = before })
 	store := memory(t)
-	e, end := reopened(t, store)
-	twoWays(t, e, 0, 160, false)
-	fill(t, e, 1, 60) // with intents
+	e, end := reopenedWith(t, store, Options{})
+	twoWays(t, e, 0, 60, false)
+	fill(t, e, 1, 20) // with intents
 	j := forced(t, e)
 	require.Equal(t, JobDone, j.State, j.Error)
 	settled(t, e)
@@ -95,7 +92,7 @@ func TestAnswersBeforeTheFitIsDone(t *testing.T) {
 	require.NoError(t, ws.Close(ctx))
 
 	writtenByAnother(t, store)
-	e, end = reopened(t, store)
+	e, end = reopenedWith(t, store, Options{})
 	assert.Equal(t, answer, afterAB(t, e), "a command waits")
 	end()
 }
@@ -111,7 +108,7 @@ func TestAnEventOfANewerProgram(t *testing.T) {
 	log := logOf(store, "default")
 	_, err := log.Append(ctx, []storage.Record{{Payload: []byte(`Y{}`)}})
 	require.NoError(t, err)
-	_, err = NewWorkspaces(store, Options{}).Get(ctx, "default")
+	_, err = NewWorkspaces(store, unlearned).Get(ctx, "default")
 	require.ErrorIs(t, err, ErrNewer)
 	require.ErrorContains(t, err, "event 3: kind 'Y': a newer version of the program wrote this event")
 	require.NotErrorIs(t, err, storage.ErrDamaged)

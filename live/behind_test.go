@@ -2,10 +2,8 @@ package live
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,7 +18,7 @@ import (
 func TestAnswersDoNotWaitForABuild(t *testing.T) {
 	release, began := make(chan struct{}), make(chan struct{}, 8)
 	var slow atomic.Bool
-	e := workspace(t, memory(t), Options{measure: func(ctx context.Context, c *history.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
+	e := workspace(t, memory(t), Options{Measure: unlearned.Measure, measure: func(ctx context.Context, c *history.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
 		if slow.Load() {
 			began <- struct{}{}
 			select {
@@ -45,7 +43,7 @@ func TestAnswersDoNotWaitForABuild(t *testing.T) {
 	put, err := e.PutTools(ctx, []catalog.Tool{{ID: "lamp:dim", Description: "Dims the lanterns."}}, Approver)
 	require.NoError(t, err)
 	r := record(t, e, episode("2", "a:read", "pager:page_owner"))
-	wait, cancel := context.WithTimeout(ctx, 20*time.Second)
+	wait, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	require.NoError(t, e.Wait(wait, max(put.Seq, r.Seq)))
 	for query, want := range map[string]string{"send post": "mail:send", "dim the lanterns": "lamp:dim", "page the owner": "pager:page_owner", "page_owner": "pager:page_owner"} {
@@ -69,18 +67,20 @@ func TestAnswersDoNotWaitForABuild(t *testing.T) {
 	assert.Nil(t, behind, "%v", behind)
 }
 
-// A build that failed is tried again when new tools come, and one that was canceled does not start again at once.
-func TestABuildThatEndedIsTriedAgainAtTheNextChange(t *testing.T) {
+// A build that failed, if by a panic, is said so and tried again when new tools come.
+func TestABuildThatFailedIsTriedAgainAtTheNextChange(t *testing.T) {
 	var failing atomic.Bool
-	e := workspace(t, memory(t), Options{measure: func(ctx context.Context, c *history.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
+	e := workspace(t, memory(t), Options{Measure: unlearned.Measure, measure: func(ctx context.Context, c *history.Counts, o suggest.MeasureOptions) (*suggest.Measures, error) {
 		if failing.Load() {
-			return nil, errors.New("no measures today")
+			panic("measured to fail")
 		}
 		return suggest.Measure(ctx, c, o)
 	}})
 	failing.Store(true)
 	_, err := e.PutTools(ctx, []catalog.Tool{{ID: "a:one", Description: "Does one thing."}}, Approver)
 	require.NoError(t, err)
+	_, err = e.Build(ctx)
+	require.ErrorContains(t, err, "measured to fail")
 	settled(t, e)
 	behind := e.Behind()
 	require.Contains(t, behind.String(), "the last build failed")

@@ -16,7 +16,7 @@ import (
 // built: scores stay finite and in range, the order of events is that of the log, and a replay gives the same model.
 func TestClockSteps(t *testing.T) {
 	var offset atomic.Int64
-	e := workspace(t, memory(t), Options{Now: func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }})
+	e := workspace(t, memory(t), Options{Measure: unlearned.Measure, Now: func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }})
 	for i, step := range []time.Duration{0, 10 * 365 * 24 * time.Hour, -time.Hour, -40 * 365 * 24 * time.Hour, 0} {
 		offset.Store(int64(step))
 		for j := range 5 {

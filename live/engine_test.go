@@ -49,7 +49,7 @@ func record(t testing.TB, e *Engine, episodes ...episodic.Episode) RecordResult 
 
 func after(t testing.TB, e *Engine, seq uint64, tool string) []string {
 	t.Helper()
-	wait, cancel := context.WithTimeout(ctx, 20*time.Second)
+	wait, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	require.NoError(t, e.Wait(wait, seq))
 	a, err := e.Model().Next(suggest.NextRequest{Context: []string{tool}})
@@ -75,11 +75,7 @@ func finish(t testing.TB, e *Engine, compare bool) Job {
 	t.Helper()
 	j, err := e.Rebuild(compare, false)
 	require.NoError(t, err)
-	states, ok := e.WatchJob(ctx, j.ID)
-	require.True(t, ok)
-	for j = range states {
-	}
-	return j
+	return finished(t, e, j.ID)
 }
 
 // fill records a few hundred random episodes and a small catalog.
@@ -103,18 +99,17 @@ func fill(t testing.TB, e *Engine, seed uint64, episodes int) {
 	}
 }
 
-func TestAcknowledgedEpisodesCountWithinASecond(t *testing.T) {
-	e := workspace(t, memory(t), Options{})
+func TestAcknowledgedEpisodesCount(t *testing.T) {
+	e := workspace(t, memory(t), unlearned)
 	r := record(t, e, episode("1", "a", "b"))
 	assert.Equal(t, 1, r.Accepted)
 	assert.Equal(t, []string{"b"}, after(t, e, r.Seq, "a"))
-	assert.Less(t, (&writer{took: time.Minute, published: time.Now()}).delay(), time.Second, "however long it takes to publish a model")
 }
 
 // What is wrong with one item of a request is said with its line, and a spelling that a catalog explains since is no
 // other tool. What else comes again is in [TestAgainstAMap].
 func TestRedelivery(t *testing.T) {
-	e := workspace(t, memory(t), Options{})
+	e := workspace(t, memory(t), unlearned)
 	record(t, e, episode("1", "fs.read", "b"))
 	r := record(t, e, episode("1", "a", "c"), episode("", "a"), episode("2", "x", "y"))
 	assert.Equal(t, 1, r.Accepted)
@@ -129,19 +124,16 @@ func TestRedelivery(t *testing.T) {
 // The running model, a replay of its log, the same after a restart, twice in a row, on any number of
 // cores: equal bytes.
 func TestReplayEqualsTheRunningModel(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
 	store := memory(t)
 	hashes := map[string]bool{}
 	ws := NewWorkspaces(store, Options{})
 	e, err := ws.Get(ctx, "default")
 	require.NoError(t, err)
-	fill(t, e, 1, 120)
+	fill(t, e, 1, 40)
 	_, err = e.Build(ctx)
 	require.NoError(t, err)
 	record(t, e, episode("late", "s0:tool_0", "s3:tool_3")) // counted, not measured
-	for _, cores := range []int{1, 2, 4} {
+	for _, cores := range []int{1, 4} {
 		before := runtime.GOMAXPROCS(cores)
 		v := verify(t, e)
 		hashes[v.ReplayHash], hashes[v.RunningHash] = true, true
@@ -160,10 +152,10 @@ func TestReplayEqualsTheRunningModel(t *testing.T) {
 
 // Builds start by themselves while others write; the result is still that of a replay.
 func TestConcurrentWritersAndBuilds(t *testing.T) {
-	e := workspace(t, memory(t), Options{})
+	e := workspace(t, memory(t), unlearned)
 	var wg sync.WaitGroup
 	for seed := range uint64(4) {
-		wg.Go(func() { fill(t, e, seed, 50) })
+		wg.Go(func() { fill(t, e, seed, 25) })
 	}
 	for range 50 {
 		_, err := e.Model().Next(suggest.NextRequest{Context: []string{"s0:tool_0"}, Intent: "thing"})
@@ -172,13 +164,13 @@ func TestConcurrentWritersAndBuilds(t *testing.T) {
 	wg.Wait()
 	_, err := e.Build(ctx)
 	require.NoError(t, err)
-	assert.Equal(t, 200, int(e.Model().Stats().Episodes))
+	assert.Equal(t, 100, int(e.Model().Stats().Episodes))
 	verify(t, e)
 }
 
 func TestForget(t *testing.T) {
 	store := memory(t)
-	with, without := workspace(t, store, Options{}), workspace(t, memory(t), Options{})
+	with, without := workspace(t, store, unlearned), workspace(t, memory(t), unlearned)
 	for i := range 20 {
 		record(t, with, episode(fmt.Sprint("keep", i), "a", "b", "c"))
 		record(t, without, episode(fmt.Sprint("keep", i), "a", "b", "c"))
@@ -210,7 +202,7 @@ func TestForget(t *testing.T) {
 
 func TestWorkspacesAreIsolated(t *testing.T) {
 	store := memory(t)
-	w := NewWorkspaces(store, Options{})
+	w := NewWorkspaces(store, unlearned)
 	defer func() { require.NoError(t, w.Close(ctx)) }()
 	one, err := w.Open(ctx, "one")
 	require.NoError(t, err)
@@ -236,7 +228,7 @@ func TestWorkspacesAreIsolated(t *testing.T) {
 // Whoever asks creates nothing; whoever records does, and the default workspace is always there.
 func TestQuestionsCreateNoWorkspace(t *testing.T) {
 	store := memory(t)
-	w := NewWorkspaces(store, Options{})
+	w := NewWorkspaces(store, unlearned)
 	defer func() { require.NoError(t, w.Close(ctx)) }()
 	exists := w.Exists
 	_, err := w.Get(ctx, "typo")
@@ -270,6 +262,7 @@ func TestQuestionsCreateNoWorkspace(t *testing.T) {
 func TestIntentsCanBeKeptOut(t *testing.T) {
 	e := workspace(t, memory(t), Options{DropIntents: true})
 	record(t, e, episode("1", "a"))
+	perform(t, e, performed("e", 1, "a"))
 	for item, err := range e.Items(ctx) {
 		require.NoError(t, err)
 		assert.Empty(t, item.Episode.Intent)
@@ -306,11 +299,11 @@ func FuzzDecode(f *testing.F) {
 // A workspace that nobody uses is closed, and answers the same when it is asked again; one with work under way and the
 // default one stay.
 func TestIdleWorkspacesAreUnloaded(t *testing.T) {
-	w := NewWorkspaces(memory(t), Options{})
+	w := NewWorkspaces(memory(t), unlearned)
 	defer func() { require.NoError(t, w.Close(ctx)) }()
 	idle, err := w.Open(ctx, "idle")
 	require.NoError(t, err)
-	fill(t, idle, 1, 60)
+	fill(t, idle, 1, 20)
 	_, err = idle.Build(ctx)
 	require.NoError(t, err)
 	settled(t, idle)
@@ -330,7 +323,7 @@ func TestIdleWorkspacesAreUnloaded(t *testing.T) {
 	again, err = w.Get(ctx, "idle")
 	require.NoError(t, err)
 	require.Same(t, idle, again, "an import is under way")
-	require.Eventually(t, func() bool { return !idle.busy() }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return !idle.busy() }, patience, time.Millisecond)
 
 	var asked sync.WaitGroup
 	for range 8 { // whoever asks meanwhile waits for another engine

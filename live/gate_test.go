@@ -119,9 +119,6 @@ func TestRebuildThatLosesIsRefused(t *testing.T) {
 
 // While a refusal stands, no build starts by itself; to forget comes first all the same.
 func TestNothingIsBuiltWhileARefusalStands(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
 	e := workspace(t, memory(t), Options{})
 	twoWays(t, e, 0, 100, false)
 	first := finish(t, e, false)
@@ -172,10 +169,11 @@ func TestRebuiltByForceWaitsForItsOwn(t *testing.T) {
 	assert.True(t, j.Forced)
 }
 
-// A rebuild that most of all consists of what one new key recorded is refused and names it. Force publishes it, and what
-// it recorded before counts as known afterwards.
+// A rebuild that most of all consists of what one new key recorded is refused and names it. Who forgets that source gets
+// a model without it: it is not the refused one, and was not published against its numbers. Force publishes it, and what it
+// recorded before counts as known afterwards.
 func TestRebuildOfOneNewSourceIsRefused(t *testing.T) {
-	e := workspace(t, memory(t), Options{})
+	e := workspace(t, memory(t), unlearned)
 	tasks := func(source string, n int) {
 		t.Helper()
 		var all []episodic.Episode
@@ -192,6 +190,16 @@ func TestRebuildOfOneNewSourceIsRefused(t *testing.T) {
 		assert.Equal(t, JobDone, finish(t, e, false).State, "the first three are not held back")
 	}
 	tasks("key:new", 40)
+	require.Equal(t, JobRefused, finish(t, e, false).State)
+	_, err := e.Forget(ctx, Selection{Source: "key:new"})
+	require.NoError(t, err)
+	judged := e.Judgement()
+	assert.True(t, judged.Published)
+	assert.NotContains(t, judged.String(), "key:new")
+	assert.NotContains(t, judged.String(), "by force")
+	verify(t, e)
+
+	tasks("key:new", 40)
 	j := finish(t, e, false)
 	require.Equal(t, JobRefused, j.State, j.Error)
 	assert.Contains(t, j.Error, "40 of 40 new episodes come from the new source key:new")
@@ -207,29 +215,4 @@ func TestRebuildOfOneNewSourceIsRefused(t *testing.T) {
 	tasks("operator", 400)
 	j = finish(t, e, false)
 	assert.Equal(t, JobDone, j.State, "an import by the operator: %s", j.Error)
-}
-
-// Who forgets the source that a rebuild was refused for gets a model of the history without it: it is not the refused one, and
-// was not published against its numbers.
-func TestForgettingTheCauseOfARefusal(t *testing.T) {
-	e := workspace(t, memory(t), Options{})
-	for _, source := range []string{"key:1", "key:2", "key:3", "key:new"} {
-		var all []episodic.Episode
-		for i := range 60 {
-			ep := episode(fmt.Sprint(source, " ", i), "a", "b", "c")
-			ep.Time = told
-			all = append(all, ep)
-		}
-		_, err := e.Record(ctx, source, all)
-		require.NoError(t, err)
-		j := finish(t, e, false)
-		require.Equal(t, source == "key:new", j.State == JobRefused, j.Error)
-	}
-	_, err := e.Forget(ctx, Selection{Source: "key:new"})
-	require.NoError(t, err)
-	judged := e.Judgement()
-	assert.True(t, judged.Published)
-	assert.NotContains(t, judged.String(), "key:new")
-	assert.NotContains(t, judged.String(), "by force")
-	verify(t, e)
 }

@@ -71,11 +71,6 @@ func (l testLog) PutSnapshot(ctx context.Context, seq uint64, write func(io.Writ
 	return l.store.PutSnapshot(ctx, l.workspace, seq, "", 0, write)
 }
 
-func (l testLog) Erase(ctx context.Context, seqs []uint64) error {
-	_, err := l.store.Append(ctx, l.workspace, storage.Batch{Erase: seqs})
-	return err
-}
-
 func (l testLog) DropSnapshots(ctx context.Context) error {
 	return l.store.DropSnapshots(ctx, l.workspace)
 }

@@ -138,13 +138,13 @@ func requirePlain(t *testing.T, p *plain, e *Engine, seed uint64) {
 // the workspace is rebuilt and restarted. Each verdict, the stored episodes and the counts of the model are those of a
 // plain map.
 func TestAgainstAMap(t *testing.T) {
-	seeds := 40
+	seeds := 16
 	if s := os.Getenv("WAYMARK_MAPS"); s != "" {
 		var err error
 		seeds, err = strconv.Atoi(s)
 		require.NoError(t, err)
 	} else if testing.Short() {
-		seeds = 10
+		seeds = 8
 	}
 	const side = 8 // a workspace that closes waits
 	for first := range side {
@@ -161,7 +161,7 @@ func TestAgainstAMap(t *testing.T) {
 func againstAMap(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	store := memory(t)
-	e, end := reopenedWith(t, store, unlearned)
+	e, end := reopened(t, store)
 	p := &plain{known: map[string]*plainEpisode{}, erased: map[string]*plainEpisode{}}
 	source := func() string { return fmt.Sprint("source", r.IntN(3)) }
 	steps := func(n int) (s []episodic.Step) {
@@ -210,7 +210,7 @@ func againstAMap(t *testing.T, seed uint64) {
 			require.NoError(t, err)
 		case 3, 4:
 			end()
-			e, end = reopenedWith(t, store, unlearned)
+			e, end = reopened(t, store)
 		default:
 			from, want, batch := source(), [3]int{}, []episodic.Episode{}
 			for range 1 + r.IntN(3) {
@@ -227,7 +227,7 @@ func againstAMap(t *testing.T, seed uint64) {
 	require.NoError(t, e.Wait(ctx, e.Counted()))
 	requirePlain(t, p, e, seed)
 	end()
-	e, end = reopenedWith(t, store, unlearned)
+	e, end = reopened(t, store)
 	requirePlain(t, p, e, seed)
 	end()
 }

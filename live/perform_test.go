@@ -48,7 +48,7 @@ func TestPerformedSideBySide(t *testing.T) {
 	open := func() (*Engine, func()) {
 		store, err := storage.Open(dir, storage.Options{})
 		require.NoError(t, err)
-		w := NewWorkspaces(store, Options{})
+		w := NewWorkspaces(store, unlearned)
 		e, err := w.Get(ctx, "default")
 		require.NoError(t, err)
 		return e, func() {
@@ -84,7 +84,7 @@ func TestPerformedSideBySide(t *testing.T) {
 	assert.Len(t, ids, steps)
 	assert.Equal(t, place.Time.Add(steps*time.Second+100*time.Millisecond), last)
 
-	whole := workspace(t, memory(t), Options{})
+	whole := workspace(t, memory(t), unlearned)
 	for it, err := range e.Items(ctx) {
 		require.NoError(t, err)
 		require.Len(t, it.Episode.Steps, steps)
@@ -95,13 +95,4 @@ func TestPerformedSideBySide(t *testing.T) {
 	}
 	assert.ElementsMatch(t, exported(t, whole), exported(t, e))
 	verify(t, e)
-}
-
-func TestIntentsOfPerformedStepsCanBeKeptOut(t *testing.T) {
-	e := workspace(t, memory(t), Options{DropIntents: true})
-	perform(t, e, performed("e", 1, "a"))
-	for it, err := range e.Items(ctx) {
-		require.NoError(t, err)
-		assert.Empty(t, it.Episode.Intent)
-	}
 }

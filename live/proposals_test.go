@@ -32,10 +32,7 @@ func mined(t testing.TB, e *Engine, o MineOptions) Job {
 	t.Helper()
 	j, err := e.Mine(ctx, o)
 	require.NoError(t, err)
-	states, ok := e.WatchJob(ctx, j.ID)
-	require.True(t, ok)
-	for j = range states {
-	}
+	j = finished(t, e, j.ID)
 	require.Equal(t, JobDone, j.State, j.Error)
 	return j
 }
@@ -51,7 +48,7 @@ func proposals(t testing.TB, e *Engine, state mine.State) []mine.Proposal {
 // there after a restart.
 func TestProposalsAreDecidedByPeople(t *testing.T) {
 	store := memory(t)
-	w := NewWorkspaces(store, Options{})
+	w := NewWorkspaces(store, unlearned)
 	e, err := w.Get(ctx, "default")
 	require.NoError(t, err)
 	routine(t, e, "a", 4, "x:read", "y:render", "z:publish")
@@ -82,7 +79,7 @@ func TestProposalsAreDecidedByPeople(t *testing.T) {
 	assert.Equal(t, 1, j.Mined.Decided, "the rejected one is found again; the approved one is no news")
 	require.NoError(t, w.Close(ctx))
 
-	w = NewWorkspaces(store, Options{})
+	w = NewWorkspaces(store, unlearned)
 	t.Cleanup(func() { require.NoError(t, w.Close(ctx)) })
 	e, err = w.Get(ctx, "default")
 	require.NoError(t, err)
@@ -90,30 +87,16 @@ func TestProposalsAreDecidedByPeople(t *testing.T) {
 	rejected := proposals(t, e, mine.Rejected)
 	require.Len(t, rejected, 1)
 	assert.Equal(t, "too simple", rejected[0].Reason)
-	require.Equal(t, []mine.State{mine.Approved, mine.Rejected}, states(proposals(t, e, "")))
+	require.Len(t, proposals(t, e, mine.Approved), 1)
 	_, _, err = e.Approve(ctx, rejected[0].ID, named(""), Untrusted)
 	require.NoError(t, err, "a person may think again")
 	require.Len(t, e.Quarantined(), 1, "who may not approve a capability does not publish one by way of a proposal")
 	verify(t, e)
 }
 
-func states(all []mine.Proposal) []mine.State {
-	found := map[mine.State]bool{}
-	for _, p := range all {
-		found[p.State] = true
-	}
-	var s []mine.State
-	for _, x := range []mine.State{mine.Proposed, mine.Approved, mine.Rejected} {
-		if found[x] {
-			s = append(s, x)
-		}
-	}
-	return s
-}
-
 // What waits is what was found last.
 func TestProposalsFollowTheHistory(t *testing.T) {
-	e := workspace(t, memory(t), Options{})
+	e := workspace(t, memory(t), unlearned)
 	routine(t, e, "a", 4, "x:read", "y:render", "z:publish")
 	mined(t, e, MineOptions{})
 	before := proposals(t, e, "")
@@ -130,7 +113,7 @@ func TestProposalsFollowTheHistory(t *testing.T) {
 
 // What was proposed because of forgotten episodes is forgotten with them.
 func TestProposalsAreForgotten(t *testing.T) {
-	e := workspace(t, memory(t), Options{})
+	e := workspace(t, memory(t), unlearned)
 	routine(t, e, "a", 4, "x:read", "y:render", "z:publish")
 	routine(t, e, "b", 4, "x:fetch", "y:check", "z:merge")
 	mined(t, e, MineOptions{})

@@ -44,11 +44,7 @@ func answersOf(t *testing.T, m *suggest.Model) string {
 // Whatever is recorded, put, removed, forgotten, built, canceled and restarted, in odd spellings: the running
 // model, a replay and a restart hash alike and give the same answers.
 func TestWhateverHappens(t *testing.T) {
-	seeds := uint64(2)
-	if testing.Short() {
-		seeds = 1
-	}
-	for seed := range seeds {
+	for seed := range uint64(2) {
 		r := rand.New(rand.NewPCG(seed, 77))
 		store := memory(t)
 		e, end := reopened(t, store)
@@ -59,7 +55,7 @@ func TestWhateverHappens(t *testing.T) {
 		ids = append(ids, "wörk:日本", "wo\u0308rk:日本", "plain", "mcp__w-x__y z", "w_x:y_z", "w-x:y.z")
 		id := func() string { return ids[r.IntN(len(ids))] }
 		n := 0
-		for range 120 {
+		for range 80 {
 			switch r.IntN(12) {
 			case 0, 1:
 				_, err := e.PutTools(ctx, []catalog.Tool{{ID: id(), Description: fmt.Sprint("thing of kind ", r.IntN(3)), InputSchema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string","description":"<b>&"},"a":{"type":"number"}}}`)}}, Approver)
@@ -119,11 +115,8 @@ func TestWhateverHappens(t *testing.T) {
 		verify(t, e)
 		now := e.current.Load() // a build may end at any time
 		running := answersOf(t, now.model)
-		h := func() *foldedLog {
-			h, _, err := replay(ctx, e.read, nil, 0, now.built, e.measure, nil)
-			require.NoError(t, err)
-			return h
-		}()
+		h, _, err := replay(ctx, e.read, nil, 0, now.built, e.measure, nil)
+		require.NoError(t, err)
 		m, err := h.model()
 		require.NoError(t, err)
 		require.Equal(t, answersOf(t, m), running, "seed %d", seed)

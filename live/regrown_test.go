@@ -27,7 +27,7 @@ func telling(at time.Time, tools ...[]string) (all []episodic.Episode) {
 func TestTranscriptThatGrows(t *testing.T) {
 	now := time.Date(2026, 8, 2, 12, 0, 0, 0, time.UTC)
 	var later atomic.Int64 // read by builds behind
-	opts := Options{Now: func() time.Time { return now.Add(time.Duration(later.Load())) }}
+	opts := Options{Measure: unlearned.Measure, Now: func() time.Time { return now.Add(time.Duration(later.Load())) }}
 	const source = "import:claude-code"
 	at := now.Add(-time.Hour)
 	whole := telling(at, []string{"fs:read", "fs:write"}, []string{"git:diff", "git:add", "git:commit", "ci:run"})
@@ -93,7 +93,7 @@ func TestEpisodeThatContradictsWhatIsRecorded(t *testing.T) {
 		{"no session", source, func(e *episodic.Episode) { e.Session = "" }, "3 steps reported by"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			e := workspace(t, memory(t), Options{})
+			e := workspace(t, memory(t), unlearned)
 			_, err := e.Record(ctx, source, telling(at, []string{"fs:read", "fs:write"}))
 			require.NoError(t, err)
 			again := telling(at, []string{"fs:read", "fs:write", "ci:run"})

@@ -23,7 +23,7 @@ func aged(id string, hours int, tools ...string) episodic.Episode {
 
 func keeping(t *testing.T, store *storage.Store) (*Workspaces, *Engine) {
 	t.Helper()
-	w := NewWorkspaces(store, Options{Now: func() time.Time { return retentionNow }})
+	w := NewWorkspaces(store, Options{Measure: unlearned.Measure, Now: func() time.Time { return retentionNow }})
 	t.Cleanup(func() { require.NoError(t, w.Close(ctx)) })
 	e, err := w.Get(ctx, "default")
 	require.NoError(t, err)

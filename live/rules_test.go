@@ -33,7 +33,7 @@ func TestRulesChangeAnswersUntilUndone(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			store := memory(t)
-			ws := NewWorkspaces(store, Options{})
+			ws := NewWorkspaces(store, unlearned)
 			e, err := ws.Get(ctx, "default")
 			require.NoError(t, err)
 			var past []episodic.Episode
@@ -59,11 +59,7 @@ func TestRulesChangeAnswersUntilUndone(t *testing.T) {
 				}
 				require.Len(t, e.Rules(), 1)
 			}
-			rebuild := func() {
-				j, err := e.Rebuild(false, true)
-				require.NoError(t, err)
-				require.Equal(t, JobDone, finished(t, e, j.ID).State)
-			}
+			rebuild := func() { require.Equal(t, JobDone, forced(t, e).State) }
 			rebuild()
 			before := ask()
 			require.Equal(t, "b", before.Suggestions[0].ID)
@@ -79,18 +75,14 @@ func TestRulesChangeAnswersUntilUndone(t *testing.T) {
 			ruled()
 
 			require.NoError(t, ws.Close(ctx))
-			ws = NewWorkspaces(store, Options{})
+			ws = NewWorkspaces(store, unlearned)
 			e, err = ws.Get(ctx, "default")
 			require.NoError(t, err)
 			ruled()
 			rebuild() // the snapshot of this build keeps the rule
-			j, err := e.Rebuild(true, false)
-			require.NoError(t, err)
-			ended := finished(t, e, j.ID)
-			require.NotNil(t, ended.Verify, ended.Error)
-			require.True(t, ended.Verify.Equal, "%v", ended.Verify.Differences)
+			verify(t, e)
 			require.NoError(t, ws.Close(ctx))
-			ws = NewWorkspaces(store, Options{})
+			ws = NewWorkspaces(store, unlearned)
 			e, err = ws.Get(ctx, "default")
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, ws.Close(ctx)) })
@@ -117,14 +109,12 @@ func TestRulesAboutARequest(t *testing.T) {
 	}, Approver)
 	require.NoError(t, err)
 	var past []episodic.Episode
-	for i := range 40 {
+	for i := range 20 {
 		past = append(past, episodic.Episode{ID: fmt.Sprint(i), Intent: "close a stale ticket", Steps: []episodic.Step{{Tool: "desk:list_tickets"}, {Tool: "desk:close_ticket"}}})
 	}
 	_, err = e.Record(ctx, "test", past)
 	require.NoError(t, err)
-	j, err := e.Rebuild(false, true)
-	require.NoError(t, err)
-	require.Equal(t, JobDone, finished(t, e, j.ID).State)
+	require.Equal(t, JobDone, forced(t, e).State)
 	ask := func(profile, intent string, context ...string) (next, search, plan []string) {
 		n, err := e.Next(e.Model(), nil, suggest.NextRequest{Context: context, Intent: intent, Profile: profile})
 		require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 // the same one.
 func TestSecretsAreNotStored(t *testing.T) {
 	now := time.Date(2026, 8, 2, 12, 0, 0, 0, time.UTC)
-	opts := Options{Now: func() time.Time { return now }}
+	opts := Options{Measure: unlearned.Measure, Now: func() time.Time { return now }}
 	keeping := opts
 	keeping.KeepSecrets = true
 	const secret = "hunter2hunter2"
@@ -55,7 +55,7 @@ func TestSecretsAreNotStored(t *testing.T) {
 }
 
 func TestSecretsOfSingleStepsAreNotStored(t *testing.T) {
-	e := workspace(t, memory(t), Options{})
+	e := workspace(t, memory(t), unlearned)
 	_, err := e.Perform(t.Context(), "me", Performed{Label: "token=abcd1234efgh", Place: episodic.Place{Episode: "e", Intent: "use password=hunter2hunter2", Number: 1},
 		Step: episodic.Step{ID: "1", Tool: "db:query", Outcome: episodic.Failure, Error: "token=abcd1234efgh"}})
 	require.NoError(t, err)
@@ -73,7 +73,7 @@ func TestSecretsAtTheCutAreNotStored(t *testing.T) {
 	ep := func(said string) []episodic.Episode {
 		return []episodic.Episode{{ID: "e", Time: now.Add(-time.Hour), Steps: []episodic.Step{{Tool: "db:query", Outcome: episodic.Failure, Error: said}}}}
 	}
-	e := workspace(t, memory(t), Options{Now: func() time.Time { return now }})
+	e := workspace(t, memory(t), Options{Measure: unlearned.Measure, Now: func() time.Time { return now }})
 	r, err := e.Record(t.Context(), "me", ep(long+" AKIA"+"IOSFODNN7EXAMPLE zzz"))
 	require.NoError(t, err)
 	assert.Empty(t, r.Rejected)

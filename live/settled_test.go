@@ -32,7 +32,7 @@ func blocked(store *storage.Store) (ws *Workspaces, release func()) {
 			return nil, ctx.Err()
 		}
 	}
-	return NewWorkspaces(store, Options{measure: measure}), func() { close(released) }
+	return NewWorkspaces(store, Options{Measure: unlearned.Measure, measure: measure}), func() { close(released) }
 }
 
 // Neither a question nor a recording waits for a build that was cut short, where there is a model of the build before.
@@ -46,7 +46,7 @@ func TestNobodyWaitsForABuildThatWasCutShort(t *testing.T) {
 	e, err := ws.Get(ctx, "default")
 	require.NoError(t, err)
 	record(t, e, episode("1", "a", "c")) // a tool not met before: a build is due
-	require.Eventually(t, func() bool { return e.Head().Seq > e.Counted() }, 2*time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return e.Head().Seq > e.Counted() }, patience, time.Millisecond)
 	require.NoError(t, ws.Close(ctx))
 
 	ws, release := blocked(store)

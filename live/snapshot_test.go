@@ -16,6 +16,9 @@ import (
 	"waymark/suggest/history"
 )
 
+// patience is how long a test waits for what has to happen on a machine with much other work.
+const patience = 5 * time.Minute
+
 // settled waits until no build is under way and snapshots are written. A build that is due begins after
 // the writer was asked, so it is asked twice.
 func settled(t testing.TB, e *Engine) {
@@ -30,7 +33,7 @@ func settled(t testing.TB, e *Engine) {
 			}))
 		}
 		return idle == 2
-	}, 2*time.Minute, time.Millisecond)
+	}, patience, time.Millisecond)
 	e.life.background.Wait()
 }
 
@@ -50,7 +53,7 @@ var unlearned = Options{Measure: suggest.MeasureOptions{WithoutLearned: true}}
 
 func reopened(t testing.TB, store *storage.Store) (*Engine, func()) {
 	t.Helper()
-	return reopenedWith(t, store, Options{})
+	return reopenedWith(t, store, unlearned)
 }
 
 func reopenedWith(t testing.TB, store *storage.Store, opts Options) (*Engine, func()) {
@@ -78,42 +81,11 @@ func hashOf(t testing.TB, h *foldedLog) string {
 	return m.Hash()
 }
 
-// A restart from a snapshot, with events after it, is the replay of all.
-func TestRestartFromSnapshot(t *testing.T) {
-	store := memory(t)
-	e, end := reopened(t, store)
-	fill(t, e, 1, 80)
-	_, err := e.Build(ctx)
-	require.NoError(t, err)
-	settled(t, e)
-	snapshots := kept(t, e)
-	require.NotEmpty(t, snapshots)
-	release := e.Hold()
-	record(t, e, episode("later", "a", "b", "new:tool"))
-	release()
-	end()
-
-	e, end = reopened(t, store)
-	assert.Equal(t, snapshots, kept(t, e), "none was needed but the newest")
-	var from uint64
-	for h := range e.snapshots(ctx) {
-		from = h.head.Seq
-		break
-	}
-	assert.Equal(t, snapshots[0], from)
-	settled(t, e)
-	assert.Equal(t, hashOf(t, replayed(t, logOf(e.store, e.name))), e.Model().Hash())
-	verify(t, e)
-	again := record(t, e, episode("later", "a", "b", "new:tool"))
-	assert.Equal(t, 1, again.Duplicates)
-	end()
-}
-
-// A build that was cut short is finished behind the model of the snapshot.
+// A build that was cut short is finished behind the model of the snapshot; both are the replay of all.
 func TestRestartFinishesABuild(t *testing.T) {
 	store := memory(t)
-	e, end := reopenedWith(t, store, unlearned)
-	fill(t, e, 2, 60)
+	e, end := reopened(t, store)
+	fill(t, e, 2, 30)
 	_, err := e.Build(ctx)
 	require.NoError(t, err)
 	settled(t, e)
@@ -129,24 +101,23 @@ func TestRestartFinishesABuild(t *testing.T) {
 	_, err = log.Append(ctx, []storage.Record{{Payload: payload}})
 	require.NoError(t, err)
 
-	e, end = reopenedWith(t, store, unlearned)
+	e, end = reopened(t, store)
 	settled(t, e)
 	assert.Equal(t, hashOf(t, replayed(t, log)), e.Model().Hash())
 	assert.Zero(t, e.Model().Stats().EpisodesPending)
 	verify(t, e)
 	assert.Equal(t, log.Head().Seq, kept(t, e)[0], "and has a snapshot of its own")
+	again := record(t, e, episode("more1", "a", "z", "y"))
+	assert.Equal(t, 1, again.Duplicates)
 	end()
 }
 
 // Whatever stands in a snapshot: the model is the same, from an older one or from the log alone.
 func TestUnreadableSnapshots(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long under the race detector and has no concurrency of its own")
-	}
 	store := memory(t)
-	e, end := reopenedWith(t, store, unlearned)
+	e, end := reopened(t, store)
 	for part := range uint64(2) {
-		fill(t, e, 3+part, 40)
+		fill(t, e, 3+part, 20)
 		_, err := e.Build(ctx)
 		require.NoError(t, err)
 		settled(t, e)
@@ -174,7 +145,7 @@ func TestUnreadableSnapshots(t *testing.T) {
 		for _, seq := range snapshots[:i+1] {
 			require.NoError(t, keep(log, seq, damage(whole[seq])))
 		}
-		e, end := reopenedWith(t, store, unlearned)
+		e, end := reopened(t, store)
 		settled(t, e)
 		assert.Equal(t, want, e.Model().Hash())
 		verify(t, e)
@@ -186,7 +157,7 @@ func TestUnreadableSnapshots(t *testing.T) {
 func TestForgetDropsSnapshots(t *testing.T) {
 	store := memory(t)
 	e, end := reopened(t, store)
-	fill(t, e, 5, 50)
+	fill(t, e, 5, 20)
 	record(t, e, episode("secret", "hidden:tool", "a"))
 	_, err := e.Build(ctx)
 	require.NoError(t, err)
@@ -238,15 +209,12 @@ func FuzzReadSnapshot(f *testing.F) {
 
 // Builds learn a history of any length, so that no question waits, and a restart knows it.
 func TestRestartKeepsWhatWasLearned(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
 	before := suggest.ShortSteps
 	suggest.ShortSteps = 0
 	t.Cleanup(func() { suggest.ShortSteps = before })
 	store := memory(t)
-	e, end := reopened(t, store)
-	fill(t, e, 5, 120)
+	e, end := reopenedWith(t, store, Options{})
+	fill(t, e, 5, 40)
 	ask := func() suggest.NextAnswer {
 		a, err := e.Model().Next(suggest.NextRequest{Context: []string{"s0:tool_0", "s1:tool_1"}, Intent: "handle kind 2", Profile: suggest.ProfileLearned})
 		require.NoError(t, err)
@@ -263,7 +231,7 @@ func TestRestartKeepsWhatWasLearned(t *testing.T) {
 	defer func() { require.NoError(t, ws.Close(ctx)) }()
 	e, err = ws.Get(ctx, DefaultWorkspace)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return !e.Warming() }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return !e.Warming() }, patience, time.Millisecond)
 	require.NoError(t, e.do(ctx, func(w *writer) { assert.False(t, w.measures.Cold(), "from the snapshot, before anybody asked") }))
 	got := ask()
 	got.Model.BuiltAt = want.Model.BuiltAt
@@ -276,12 +244,12 @@ func TestFitsLeaveNoTraceInLaterOnes(t *testing.T) {
 	fits := func(between func(t *testing.T, store *storage.Store)) []byte {
 		store := memory(t)
 		for seed := range uint64(2) {
-			e, end := reopened(t, store)
-			fill(t, e, seed, 25)
+			e, end := reopenedWith(t, store, Options{})
+			fill(t, e, seed, 15)
 			end()
 			between(t, store)
 		}
-		e, end := reopened(t, store)
+		e, end := reopenedWith(t, store, Options{})
 		_, err := e.Forget(ctx, Selection{Episode: "ep1-3"})
 		require.NoError(t, err)
 		_, err = e.Build(ctx)
@@ -302,7 +270,7 @@ func TestFitsLeaveNoTraceInLaterOnes(t *testing.T) {
 	once := fits(func(*testing.T, *storage.Store) {})
 	require.NotEmpty(t, once)
 	require.Equal(t, once, fits(func(t *testing.T, store *storage.Store) {
-		e, end := reopened(t, store)
+		e, end := reopenedWith(t, store, Options{})
 		defer end()
 		_, err := e.Build(ctx)
 		require.NoError(t, err)

@@ -17,7 +17,7 @@ const collector = "otel:key:c"
 // collected is an engine over what two keys, the operator and a collector of three services recorded. name says under
 // which source the episodes of a service are recorded.
 func collected(t *testing.T, store *storage.Store, name func(label string) string) *Engine {
-	e := workspace(t, store, Options{})
+	e := workspace(t, store, unlearned)
 	tasks := func(source, label string, n int, tools ...string) {
 		t.Helper()
 		for i := range n {
@@ -46,17 +46,12 @@ func collected(t *testing.T, store *storage.Store, name func(label string) strin
 // limits and what is forgotten are those of a history that was recorded so, after the rebuild that the rule starts, a start
 // from the snapshot and one from the log alone; undone, the former ones return.
 func TestRulesAboutSourcesCountAnew(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fits of profile learned")
-	}
 	ask := func(e *Engine) (all []any) {
-		for _, profile := range []string{suggest.ProfileSeed, suggest.ProfileLearned} {
-			for _, context := range [][]string{{"a"}, {"d"}} {
-				a, err := e.Next(e.Model(), nil, suggest.NextRequest{Context: context, Intent: "close the x", Profile: profile})
-				require.NoError(t, err)
-				for _, s := range a.Suggestions {
-					all = append(all, []any{s.ID, s.Score, s.Confidence})
-				}
+		for _, context := range [][]string{{"a"}, {"d"}} {
+			a, err := e.Next(e.Model(), nil, suggest.NextRequest{Context: context, Intent: "close the x"})
+			require.NoError(t, err)
+			for _, s := range a.Suggestions {
+				all = append(all, []any{s.ID, s.Score, s.Confidence})
 			}
 		}
 		s := e.Model().Stats()
@@ -89,7 +84,7 @@ func TestRulesAboutSourcesCountAnew(t *testing.T) {
 						}
 					}
 					return fmt.Sprint(ask(e)) == fmt.Sprint(wanted)
-				}, 5*time.Minute, 10*time.Millisecond, "%v", c.kind)
+				}, patience, 10*time.Millisecond, "%v", c.kind)
 				verify(t, e)
 			}
 			r, err := e.AddRule(ctx, Rule{Kind: c.kind, Source: collector})
@@ -101,7 +96,7 @@ func TestRulesAboutSourcesCountAnew(t *testing.T) {
 					l := logOf(store, "default")
 					require.NoError(t, l.DropSnapshots(ctx))
 				}
-				settled(workspace(t, store, Options{}), expected)
+				settled(workspace(t, store, unlearned), expected)
 			}
 			undone, err := e.UndoRule(ctx, r.ID)
 			require.NoError(t, err)

@@ -36,7 +36,7 @@ func (h *house) now() time.Time { return time.Unix(0, h.clock.Load()).UTC() }
 func newHouse(t *testing.T) *house {
 	h := &house{t: t, spool: hook.SpoolOf(t.TempDir()), store: memory(t)}
 	h.clock.Store(time.Date(2026, 9, 1, 9, 0, 0, 0, time.UTC).UnixNano())
-	h.ws = live.NewWorkspaces(h.store, live.Options{Now: h.now})
+	h.ws = live.NewWorkspaces(h.store, live.Options{Now: h.now, Measure: unlearned.Measure})
 	t.Cleanup(func() { require.NoError(t, h.ws.Close(context.Background())) })
 	h.restart()
 	return h
@@ -185,27 +185,6 @@ func TestTakenTwiceCountsOnce(t *testing.T) {
 	assert.Equal(t, 4, counting(t, e).Stats().Steps)
 }
 
-func TestDamagedEventsArePassedOver(t *testing.T) {
-	h := newHouse(t)
-	h.began("c1", "a")
-	require.NoError(t, os.WriteFile(filepath.Join(string(h.spool), "00000000000000000001-x.json"), []byte(`{"kind":`), 0o600))
-	h.leave(hook.Event{Kind: "new", Call: "x"})
-	h.leave(hook.Event{Kind: hook.Ended, Call: "c9"}) // of no tool
-	h.ended("c1", "a")
-	assert.Equal(t, 1, h.take())
-	assert.Zero(t, h.waiting())
-	assert.Equal(t, []string{": a"}, h.episodes())
-
-	h.leave(hook.Event{Kind: hook.Ended, Call: "x", Tool: "b"})
-	names, err := h.spool.List(h.now().Add(time.Hour))
-	require.NoError(t, err)
-	text, err := os.ReadFile(filepath.Join(string(h.spool), names[0]))
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(string(h.spool), names[0]), []byte(string(text[:len(text)-1])+`,"workspace":"Not a name"}`), 0o600))
-	assert.Zero(t, h.take())
-	assert.Zero(t, h.waiting())
-}
-
 // What was refused, interrupted or never answered is no step, and leaves nothing behind.
 func TestCallsThatNeverEnd(t *testing.T) {
 	h := newHouse(t)
@@ -329,18 +308,25 @@ func TestRefusedFirst(t *testing.T) {
 // What cannot be read or removed keeps nothing else waiting.
 func TestSpoolWithRubbish(t *testing.T) {
 	h := newHouse(t)
-	folder := filepath.Join(string(h.spool), "0000000000000000001-00.json", "inside")
-	require.NoError(t, os.MkdirAll(folder, 0o700))
-	for name, text := range map[string]string{"0000000000000000002-00.json": "{", "0000000000000000003-00.json": "", "x.json": "\x00", "0000000000000000004-00.json": `{"kind":"asked"}`} {
-		require.NoError(t, os.WriteFile(filepath.Join(string(h.spool), name), []byte(text), 0o600))
+	write := func(name, text string) string {
+		path := filepath.Join(string(h.spool), name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
 	}
-	half := filepath.Join(string(h.spool), fmt.Sprintf(".%020d-00.json", h.now().UnixNano()))
-	require.NoError(t, os.WriteFile(half, []byte(`{"kind":`), 0o600))
+	require.NoError(t, os.MkdirAll(filepath.Join(string(h.spool), "0000000000000000001-00.json", "inside"), 0o700))
+	for name, text := range map[string]string{
+		"0000000000000000002-00.json": "{", "0000000000000000003-00.json": "", "x.json": "\x00", "0000000000000000004-00.json": `{"kind":"asked"}`,
+		"0000000000000000005-00.json": `{"kind":"ended","call":"x","tool":"b","host":"codex","session":"s","workspace":"Not a name"}`,
+	} {
+		write(name, text)
+	}
+	half := write(fmt.Sprintf(".%020d-00.json", h.now().UnixNano()), `{"kind":`)
 	require.NoError(t, os.Chtimes(half, h.now(), h.now()))
+	h.leave(hook.Event{Kind: "new", Call: "x"})
+	h.leave(hook.Event{Kind: hook.Ended, Call: "c9"}) // of no tool
 	h.began("c1", "fs:read")
 	h.ended("c1", "fs:read")
-	r := h.take()
-	assert.Equal(t, 1, r)
+	assert.Equal(t, 1, h.take())
 	assert.Equal(t, []string{": fs:read"}, h.episodes())
 	assert.Zero(t, h.take(), "the folder is known")
 	assert.FileExists(t, half)

@@ -3,8 +3,6 @@ package record
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -72,38 +70,5 @@ func play(t *testing.T, e *live.Engine, id string, turns []turn) {
 		} else {
 			assert.Equal(t, turn.failure, result.Failure, "call %d: %s", i, result.Message)
 		}
-	}
-}
-
-// Loops in sessions of other work are refused at the third call; polling, paging and retries are not.
-func TestLoopsAmongOtherWork(t *testing.T) {
-	random, e := rand.New(rand.NewPCG(1, 2)), workspace(t, memory(t))
-	ok := func(tool string, n int) turn { return turn{tool: tool, arguments: fmt.Sprintf(`{"n":%d}`, n)} }
-	for range 200 {
-		var loop, honest []turn
-		for i := range 1 + random.IntN(5) {
-			loop = append(loop, ok(fmt.Sprintf("fs:read%d", i), i))
-		}
-		fails := turn{tool: "desk:stamp", arguments: fmt.Sprintf(`{"letter":%d}`, random.IntN(9)), failure: run.FailedTool, message: "no such letter"}
-		stopped := fails
-		stopped.refused = true
-		play(t, e, "", append(loop, fails, fails, stopped))
-
-		switch n := 3 + random.IntN(4); random.IntN(3) {
-		case 0:
-			waits := []string{"still running", "not finished: try again", "rate limit exceeded, retry after 1 s", "server busy"}[random.IntN(4)]
-			for range n {
-				honest = append(honest, turn{tool: "ci:status", arguments: `{"run":4}`, failure: run.FailedTool, message: waits})
-			}
-		case 1:
-			for page := range n {
-				honest = append(honest, ok("mail:list", page), ok("mail:list", page))
-			}
-		case 2:
-			for i := range n {
-				honest = append(honest, turn{tool: "web:get", arguments: fmt.Sprintf(`{"try":%d}`, i), failure: run.FailedTool, message: "500"})
-			}
-		}
-		play(t, e, "", honest)
 	}
 }

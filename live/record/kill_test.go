@@ -35,7 +35,7 @@ func callUntilKilled(dir string) {
 		fmt.Println("error", err)
 		os.Exit(1)
 	}
-	e, err := live.NewWorkspaces(store, live.Options{}).Get(context.Background(), "default")
+	e, err := live.NewWorkspaces(store, unlearned).Get(context.Background(), "default")
 	if err != nil {
 		fmt.Println("error", err)
 		os.Exit(1)
@@ -91,7 +91,7 @@ func TestKill(t *testing.T) {
 
 		store, err := storage.Open(dir, storage.Options{})
 		require.NoError(t, err)
-		w := live.NewWorkspaces(store, live.Options{})
+		w := live.NewWorkspaces(store, unlearned)
 		e, err := w.Get(t.Context(), "default")
 		require.NoError(t, err)
 		found := 0

@@ -34,9 +34,12 @@ func opened(s Store) func(context.Context) (Store, error) {
 	return func(context.Context) (Store, error) { return s, nil }
 }
 
+// unlearned are options without profile learned, the fits of which take most of the time of a build.
+var unlearned = live.Options{Measure: suggest.MeasureOptions{WithoutLearned: true}}
+
 func workspace(t testing.TB, store *storage.Store) *live.Engine {
 	t.Helper()
-	w := live.NewWorkspaces(store, live.Options{})
+	w := live.NewWorkspaces(store, unlearned)
 	t.Cleanup(func() { require.NoError(t, w.Close(context.Background())) })
 	e, err := w.Get(t.Context(), "default")
 	require.NoError(t, err)

@@ -47,7 +47,7 @@ func graphOf(m *suggest.Model) (hash string) {
 // What is sent gives the graph that a file of the same requests gives, in JSON or protobuf, sent twice or once,
 // and the file is known afterwards.
 func TestCollect(t *testing.T) {
-	ws := live.NewWorkspaces(memory(t), live.Options{})
+	ws := live.NewWorkspaces(memory(t), unlearned)
 	t.Cleanup(func() { require.NoError(t, ws.Close(context.Background())) })
 	imported, err := ws.Open(t.Context(), "imported")
 	require.NoError(t, err)
