@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,46 +14,31 @@ import (
 // only one of these.
 func TestRequiredInputsOfPlans(t *testing.T) {
 	m := sampleModel(t)
-	plans, ids, given := 0, 0, 0
-	asked := map[string]bool{}
-	for i := 0; plans < 50; i += 17 {
-		intent := m.Past.Episode(i).Intent
-		if intent == "" || asked[intent] {
-			continue
-		}
-		asked[intent] = true
-		a := planned(t, m, DAGRequest{Intent: intent})
-		if len(a.DAG.Tasks) == 0 {
-			continue
-		}
-		plans++
-		for j, task := range a.DAG.Tasks {
+	ids, given := 0, 0
+	for i := 0; i < m.Past.N; i += 23 {
+		for j, task := range planned(t, m, DAGRequest{Intent: m.Past.Episode(i).Intent}).DAG.Tasks {
 			schemas := m.Catalog.SchemasOf(task.Tool)
 			if schemas == nil {
 				require.Empty(t, task.Missing)
 				continue
 			}
-			missing := map[string]bool{}
-			for _, name := range task.Missing {
-				require.False(t, missing[name])
-				missing[name] = true
-			}
 			for name, from := range task.Arguments {
 				var k int
 				if n, _ := fmt.Sscanf(from.From, "t%d.", &k); n == 1 {
-					require.LessOrEqual(t, k, j, "%s of %s in the plan for %q", name, task.ID, intent)
+					require.LessOrEqual(t, k, j, "%s of %s", name, task.ID)
 				} else {
 					require.Equal(t, "intent", from.From)
 				}
 			}
 			for _, in := range schemas.Inputs() {
+				missing := slices.Contains(task.Missing, in.Name)
 				if !in.Required {
-					require.False(t, missing[in.Name])
+					require.False(t, missing)
 					continue
 				}
 				_, wired := task.Arguments[in.Name]
-				assert.NotEqual(t, wired, missing[in.Name], "%s of %s in the plan for %q", in.Name, task.Tool, intent)
-				if id := strings.ToLower(in.Name); strings.HasSuffix(id, "id") || strings.HasSuffix(id, "key") || strings.HasSuffix(id, "number") {
+				assert.NotEqual(t, wired, missing, "%s of %s", in.Name, task.Tool)
+				if strings.HasSuffix(strings.ToLower(in.Name), "id") {
 					if ids++; wired {
 						given++
 					}
@@ -60,6 +46,5 @@ func TestRequiredInputsOfPlans(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d plans: %d of %d required ids are given", plans, given, ids)
 	assert.Greater(t, float64(given), .3*float64(ids))
 }

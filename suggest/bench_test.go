@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -142,50 +141,5 @@ func BenchmarkSuggest(b *testing.B) {
 				})
 			}
 		}
-	}
-}
-
-// BenchmarkPublish folds one episode and publishes: op=episode shares what did not change, op=all adds
-// or removes a tool of which another spelling was recorded, which computes everything anew.
-func BenchmarkPublish(b *testing.B) {
-	for _, size := range sizes(b) {
-		w := big(b, size.tools, size.episodes)
-		measures, counts := &Measures{}, w.Freeze()
-		var news []*episodic.Episode
-		for i := range 1000 {
-			e := episodic.Episode{ID: fmt.Sprint("new", i), Source: "bench", Time: time.Unix(1_800_000_000+int64(i), 0).UTC()}
-			for _, n := range counts.Past.Episode(i * 7919 % counts.Past.N).Nodes {
-				e.Steps = append(e.Steps, episodic.Step{Tool: counts.IDs[n], Outcome: episodic.Success})
-			}
-			if err := e.Normalise(); err != nil {
-				b.Fatal(err)
-			}
-			news = append(news, &e)
-		}
-		publish := func(b *testing.B) {
-			if _, err := NewModel(w.Freeze(), measures, Stamp{}); err != nil {
-				b.Fatal(err)
-			}
-		}
-		publish(b)
-		b.Run(fmt.Sprintf("op=episode/tools=%d", size.tools), func(b *testing.B) {
-			measured(b, func(i int) {
-				w.Record(news[i%len(news)])
-				publish(b)
-			})
-		})
-		b.Run(fmt.Sprintf("op=all/tools=%d", size.tools), func(b *testing.B) {
-			joined := w.Tools()[0]
-			w.record(episodic.Episode{ID: "spelling", Source: "bench", Steps: []episodic.Step{{Tool: strings.Replace(joined.ID, ":", ".", 1)}}})
-			measured(b, func(i int) {
-				w.Record(news[i%len(news)])
-				if i%2 == 0 {
-					w.Remove(joined.ID)
-				} else {
-					w.PutTool(joined)
-				}
-				publish(b)
-			})
-		})
 	}
 }

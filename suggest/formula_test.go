@@ -144,16 +144,3 @@ func TestFormulaNamesTheStrongestSharedNeighbours(t *testing.T) {
 	assert.InDelta(t, 1/math.Ln2+1/math.Log(3), steps[8].Value, 1e-9)
 	assert.InDelta(t, 6/math.Ln2+1/math.Log(3), steps[9].Value, 1e-9)
 }
-
-func TestFormulaRefusesAsExplainDoes(t *testing.T) {
-	m := newWorld(t).episode("", "a", "b").model()
-	for _, r := range []ExplainRequest{{ID: "no:such"}, {ID: ""}, {ID: "a", Context: []string{""}}, {ID: "a", Intent: strings.Repeat("x", MaxQuery+1)}} {
-		want, wantErr := m.Explain(r)
-		r.Formula = true
-		got, err := m.Explain(r)
-		assert.Equal(t, wantErr, err)
-		assert.Equal(t, want.Absent, got.Absent)
-		assert.Equal(t, want.Reason, got.Reason)
-		assert.Empty(t, got.FormulaSteps)
-	}
-}

@@ -36,11 +36,6 @@ func total(formula func(s *sum)) float64 {
 	return s.total
 }
 
-func TestCapabilityScore(t *testing.T) {
-	assert.InDelta(t, 1, total(func(s *sum) { s.capabilityScore(1, 1, 1, 1) }), 1e-12)
-	assert.InDelta(t, .40*.5+.35*.8+.15*.2+.10*.6, total(func(s *sum) { s.capabilityScore(.5, .8, .2, .6) }), 1e-12)
-}
-
 // Scoring reference 4.2: 0 stays 0; the cluster lifts by half to the double; track records below one
 // half cost a factor of ten. By hand: 2/3 · 1.5 · 1.2 = 1.2, mapped to 1.2/2.2.
 func TestMixedScore(t *testing.T) {

@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -63,14 +64,18 @@ func TestStateIsReadAsItWas(t *testing.T) {
 }
 
 func TestMeasuresAreReadAsWritten(t *testing.T) {
-	for _, s := range []*world{big(t, 120, 400), star(t)} {
+	star := newWorld(t) // one community of more members than a question looks at, which ends with the important ones
+	for i := range 2 * related {
+		star.episode("", fmt.Sprintf("s:leaf%d", i), "s:hub")
+	}
+	for _, s := range []*world{big(t, 120, 200), star} {
 		testMeasuresRead(t, s)
 	}
 }
 
 func testMeasuresRead(t *testing.T, s *world) {
 	c := s.Freeze()
-	m, err := Measure(context.Background(), c, MeasureOptions{})
+	m, err := Measure(context.Background(), c, MeasureOptions{WithoutLearned: true})
 	require.NoError(t, err)
 	w := &codec.Writer{}
 	m.Write(w)

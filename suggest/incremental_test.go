@@ -75,9 +75,6 @@ func randomEvents(t testing.TB, r *rand.Rand, n int) []event {
 // Whatever happens, and however often it was shown in between: a model is the one of a state that
 // folded the same events and was frozen once. Models shown before stay as they are.
 func TestModelsDoNotDependOnWhatWasShownBefore(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
 	for seed := range uint64(2) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		events := randomEvents(t, r, 150)
@@ -125,19 +122,12 @@ func TestModelsDoNotDependOnWhatWasShownBefore(t *testing.T) {
 	}
 }
 
-// A spelling of a spelling counts for the tool, too.
-func TestSpellingOfASpelling(t *testing.T) {
-	w := newWorld(t).episode("", "mcp__a__b__c", "x").episode("", "a:b__c", "x").tool("a:b:c", "", "", "")
-	a := next(t, w.model(), NextRequest{Context: []string{"a:b:c"}})
-	require.Equal(t, uint64(2), a.Suggestions[0].Evidence.Count)
-}
-
 // Readers ask a model while its state goes on; what they are told does not change.
 func TestReadersOfOlderModels(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	events := randomEvents(t, r, 400)
+	events := randomEvents(t, r, 160)
 	s := history.NewState()
-	for _, e := range events[:100] {
+	for _, e := range events[:80] {
 		e(s)
 	}
 	measures, err := Measure(context.Background(), s.Freeze(), MeasureOptions{})
@@ -157,7 +147,7 @@ func TestReadersOfOlderModels(t *testing.T) {
 		return append(answers, m.Stats())
 	}
 	var readers sync.WaitGroup
-	for i, e := range events[100:] {
+	for i, e := range events[80:] {
 		m, err := NewModel(s.Freeze(), measures, Stamp{Version: fmt.Sprint(i)})
 		require.NoError(t, err)
 		if i%10 == 0 {

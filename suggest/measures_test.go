@@ -2,45 +2,44 @@ package suggest
 
 import (
 	"context"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// Phases run side by side; what is told of them never goes back, and a measure that is told to stop
-// ends with the reason.
+// Phases run side by side; what is told of them never goes back, and a measure that is told to stop, at whatever point,
+// ends with the reason. Learning in the build changes no answer.
 func TestMeasureProgressAndCancel(t *testing.T) {
-	counts := big(t, 120, 200).Freeze()
-	last, phases := -1.0, map[string]bool{}
-	m, err := Measure(context.Background(), counts, MeasureOptions{Progress: func(phase string, done float64) {
+	w := planted(t, 40)
+	counts, lazy := w.Freeze(), w.measured()
+	assert.False(t, lazy.Learned())
+	last, calls := -1.0, map[string]int{}
+	m, err := Measure(t.Context(), counts, MeasureOptions{Learn: true, Progress: func(phase string, done float64) {
 		assert.GreaterOrEqual(t, done, last, phase)
-		last, phases[phase] = done, true
+		last = done
+		calls[phase]++
 	}})
 	require.NoError(t, err)
-	assert.InDelta(t, 1, last, 1e-12)
-	for _, phase := range []string{"pagerank", "communities", "spectral", "text", "recall", "publish"} {
-		assert.True(t, phases[phase], phase)
-	}
-	assert.NotNil(t, m.texts.texts())
-	for phase := range phases {
-		ctx, cancel := context.WithCancel(context.Background())
-		_, err := Measure(ctx, counts, MeasureOptions{Progress: func(now string, _ float64) {
-			if now == phase {
-				cancel()
-			}
-		}})
-		cancel()
-		assert.ErrorIs(t, err, context.Canceled, phase)
-	}
-}
+	assert.InDelta(t, 1, last, 1e-9)
+	assert.True(t, m.Learned())
+	ask := NextRequest{Context: []string{"x:a", "x:b"}, Profile: ProfileLearned}
+	assert.Equal(t, next(t, modelOf(t, w.State, lazy), ask), next(t, modelOf(t, w.State, m), ask))
 
-// star is one community of more members than a question looks at, which ends with the important ones.
-func star(t testing.TB) *world {
-	w := newWorld(t)
-	for i := range 2 * related {
-		w.episode("", fmt.Sprintf("s:leaf%d", i), "s:hub")
+	for _, phase := range []string{"pagerank", "communities", "spectral", "text", "recall", "learn", "publish"} {
+		require.Positive(t, calls[phase], phase)
+		for _, at := range []int{1, min(3, calls[phase])} {
+			ctx, cancel := context.WithCancel(t.Context())
+			seen := 0
+			_, err := Measure(ctx, counts, MeasureOptions{Learn: true, Progress: func(now string, _ float64) {
+				if now == phase {
+					if seen++; seen == at {
+						cancel()
+					}
+				}
+			}})
+			cancel()
+			assert.ErrorIs(t, err, context.Canceled, phase)
+		}
 	}
-	return w
 }

@@ -16,6 +16,11 @@ import (
 	"waymark/suggest/learn/rank"
 )
 
+func TestMain(m *testing.M) {
+	ShortSteps = 0 // the first question of profile learned fits its models: most tests ask none
+	m.Run()
+}
+
 // world builds a state from a few lines: one episode a line, steps in order.
 type world struct {
 	*history.State
@@ -108,6 +113,7 @@ func checkTerms(t testing.TB, suggestions []Suggestion) {
 		}
 		checkFormula(t, s)
 		require.LessOrEqual(t, s.Confidence, Cap)
+		require.GreaterOrEqual(t, s.Confidence, s.ConfidenceLow)
 		if i > 0 {
 			require.GreaterOrEqual(t, suggestions[i-1].Score, s.Score-1e-12)
 			if last := suggestions[i-1]; last.Score == s.Score && last.Formula != FormulaCovers && s.Formula != FormulaLogistic { // what covers is first among equals; calibration may make probabilities equal
@@ -161,12 +167,18 @@ func TestSpellingsShareOneHistory(t *testing.T) {
 	assert.Equal(t, uint64(1), next(t, before, NextRequest{Context: []string{"fs:read"}}).Suggestions[0].Evidence.Count)
 	w.tool("fs:read", "Reads a file.", "", "")
 	m := w.model()
-	for _, spelling := range []string{"fs:read", "mcp__fs__read", "fs__read", "fs.read", "fs/read"} {
+	first := next(t, m, NextRequest{Context: []string{"fs:read"}})
+	for _, spelling := range []string{"mcp__fs__read", "fs__read", "fs.read", "fs/read"} {
 		a := next(t, m, NextRequest{Context: []string{spelling}})
 		require.NotEmpty(t, a.Suggestions, spelling)
 		assert.Equal(t, uint64(2), a.Suggestions[0].Evidence.Count, spelling)
+		assert.Equal(t, first.SuggestionID, a.SuggestionID, spelling)
 	}
+	assert.NotEqual(t, first.SuggestionID, next(t, m, NextRequest{Context: []string{"json:parse"}}).SuggestionID)
 	assert.Equal(t, 2, m.Info().Nodes, "one tool has one node")
+	w = newWorld(t).episode("", "mcp__a__b__c", "x").episode("", "a:b__c", "x").tool("a:b:c", "", "", "")
+	twice := next(t, w.model(), NextRequest{Context: []string{"a:b:c"}})
+	assert.Equal(t, uint64(2), twice.Suggestions[0].Evidence.Count, "a spelling of a spelling")
 }
 
 // One ranking holds tools and capabilities. A capability with nothing left to do is not in it (the
@@ -297,8 +309,14 @@ func TestSearchNamesComeFirst(t *testing.T) {
 }
 
 func TestAllow(t *testing.T) {
-	w := newWorld(t).episode("", "a", "fs:x").episode("", "a", "net:y")
-	m := w.model()
+	m := newWorld(t).episode("", "a", "fs:x").episode("", "a", "net:y").model()
+	for _, row := range []struct {
+		allow   []string
+		nothing bool
+	}{{[]string{"none:*"}, true}, {[]string{"none:*", "net:*"}, false}, {nil, false}} {
+		warnings := next(t, m, NextRequest{Allow: row.allow}).Warnings
+		assert.Equal(t, row.nothing, slices.Contains(warnings, WarnNothingAllowed), "%v", row.allow)
+	}
 	assert.Equal(t, []string{"net:y"}, ids(next(t, m, NextRequest{Context: []string{"a"}, Allow: []string{"net:*"}}).Suggestions))
 	e, err := m.Explain(ExplainRequest{ID: "fs:x", Context: []string{"a"}, Allow: []string{"net:*"}})
 	require.NoError(t, err)
@@ -315,29 +333,31 @@ func TestRemovedToolsAreNotSuggested(t *testing.T) {
 }
 
 func TestBadRequestsNameTheField(t *testing.T) {
-	m := newWorld(t).tool("a:b__c", "", "", "").tool("a__b:c", "", "", "").model()
+	m := newWorld(t).tool("a:b__c", "", "", "").tool("a__b:c", "", "", "").modelWith(MeasureOptions{WithoutLearned: true})
 	for _, row := range []struct {
-		name string
-		r    NextRequest
+		field, detail string
+		r             NextRequest
 	}{
-		{"limit", NextRequest{Limit: -1}}, {"limit", NextRequest{Limit: MaxLimit + 1}}, {"profile", NextRequest{Profile: "best"}},
-		{"context[1]", NextRequest{Context: []string{"x", "a__b__c"}}},
+		{"limit", "", NextRequest{Limit: -1}},
+		{"limit", "", NextRequest{Limit: MaxLimit + 1}},
+		{"profile", `unknown profile "best": want learned or seed`, NextRequest{Profile: "best"}},
+		{"profile", "is off", NextRequest{Profile: ProfileLearned}},
+		{"context[1]", "", NextRequest{Context: []string{"x", "a__b__c"}}},
+		{"context[1]", "", NextRequest{Context: []string{"x", ""}}},
+		{"allow[0]", "", NextRequest{Allow: []string{""}}},
+		{"min_confidence", "", NextRequest{MinConfidence: 1.1}},
 	} {
 		_, err := m.Next(row.r)
 		var wrong *RequestError
-		require.ErrorAs(t, err, &wrong, row.name)
-		assert.Equal(t, row.name, wrong.Field)
+		require.ErrorAs(t, err, &wrong, row.field)
+		assert.Equal(t, row.field, wrong.Field)
+		assert.Contains(t, wrong.Detail, row.detail)
 	}
 	_, err := m.Search(SearchRequest{Query: " "})
 	assert.ErrorContains(t, err, "query")
-}
-
-// The same question to the same model has the same id; another spelling of it, too.
-func TestSuggestionIDs(t *testing.T) {
-	m := newWorld(t).tool("fs:read", "", "", "").episode("", "fs:read", "b").model()
-	a := next(t, m, NextRequest{Context: []string{"fs:read"}})
-	assert.Equal(t, a.SuggestionID, next(t, m, NextRequest{Context: []string{"mcp__fs__read"}, Limit: 5}).SuggestionID)
-	assert.NotEqual(t, a.SuggestionID, next(t, m, NextRequest{Context: []string{"b"}}).SuggestionID)
+	_, err = m.Search(SearchRequest{Query: "refund", Profile: "best"})
+	assert.ErrorContains(t, err, "unknown profile")
+	assert.Equal(t, ProfileSeed, next(t, m, NextRequest{}).Model.Profile, "profile learned is off, and was not asked for")
 }
 
 // One caller's question never shows in another's answer: working memory is reused, its values are not.

@@ -35,6 +35,7 @@ func checkDAG(t require.TestingT, m *Model, a DAGAnswer) {
 		}
 		at[task.ID] = i
 		require.LessOrEqual(t, task.Confidence, Cap)
+		require.GreaterOrEqual(t, task.Confidence, task.ConfidenceLow)
 		require.Contains(t, []string{SlotTarget, SlotPrerequisite}, task.Slot)
 		sum, product := 0.0, 1.0
 		for _, term := range task.Terms {
@@ -262,19 +263,21 @@ func TestAnyHistory(t *testing.T) {
 			w.record(e)
 		}
 		m := w.model()
+		profile := rapid.SampledFrom([]string{ProfileSeed, ProfileSeed, ProfileSeed, ProfileLearned}).Draw(r, "profile")
 		context := rapid.SliceOfN(id, 0, 4).Draw(r, "context")
 		intent := rapid.SampledFrom([]string{"", "b", "do c please", "nothing like it"}).Draw(r, "question")
-		a, err := m.Next(NextRequest{Context: context, Intent: intent, Limit: 20})
+		ask := NextRequest{Context: context, Intent: intent, Limit: 20, Profile: profile}
+		a, err := m.Next(ask)
 		require.NoError(r, err)
 		checkTerms(t, a.Suggestions)
-		again, err := w.model().Next(NextRequest{Context: context, Intent: intent, Limit: 20})
+		again, err := w.model().Next(ask)
 		require.NoError(r, err)
 		require.Equal(r, a, again)
-		d, err := m.Plan(DAGRequest{Context: context, Intent: intent})
+		d, err := m.Plan(DAGRequest{Context: context, Intent: intent, Profile: profile})
 		require.NoError(r, err)
 		checkDAG(r, m, d)
 		for _, s := range a.Suggestions {
-			e, err := m.Explain(ExplainRequest{ID: s.ID, Context: context, Intent: intent, Limit: 20})
+			e, err := m.Explain(ExplainRequest{ID: s.ID, Context: context, Intent: intent, Limit: 20, Profile: profile})
 			require.NoError(r, err)
 			require.True(r, e.Suggested)
 			require.Equal(r, s.Score, e.Score)

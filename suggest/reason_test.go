@@ -37,7 +37,8 @@ func TestReasonIsThatOfTheLargestTerm(t *testing.T) {
 	followed, all := map[string]int{}, map[string]int{}
 	episodes, err := sample.Lines[episodic.Episode]("episodes.jsonl")
 	require.NoError(t, err)
-	for _, e := range episodes {
+	for i := 0; i < len(episodes); i += 3 {
+		e := episodes[i]
 		for _, x := range e.Transitions() {
 			from, to := e.Steps[x.From].Tool, e.Steps[x.To].Tool
 			all[from]++

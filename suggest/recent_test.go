@@ -32,21 +32,12 @@ func (w *world) measured() *Measures {
 // What is new counts in every answer of both profiles, without a build: the name of a tool that was only
 // recorded, the text of one that was put, the text of one that was changed, a capability, and a request.
 func TestWhatIsNewCountsWithoutABuild(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
-	w := planted(t, 120)
+	w := planted(t, 60)
 	w.tool("x:old", "folds paper boats", "", "")
 	measures := w.measured()
 	before := w.since(measures)
 	search := func(m *Model, profile, query string) []string {
-		a, err := m.Search(SearchRequest{Query: query, Profile: profile, Limit: 3})
-		require.NoError(t, err)
-		var found []string
-		for _, r := range a.Results {
-			found = append(found, r.ID)
-		}
-		return found
+		return searched(t, m, SearchRequest{Query: query, Profile: profile, Limit: 3})
 	}
 	w.episode("wake the janitor", "x:a", "pager:wake_janitor")
 	w.tool("lamp:dim", "Dims the lanterns of the harbour.", "", "")
@@ -60,25 +51,17 @@ func TestWhatIsNewCountsWithoutABuild(t *testing.T) {
 			"dim the lanterns": "lamp:dim", "lanterns of the harbour": "lamp:dim", "murals on the quay": "x:old",
 			"tune the foghorn of the lighthouse": "cap:foghorn",
 		} {
-			found := search(after, profile, query)
-			assert.Contains(t, found, want, "%s %s", profile, query)
+			assert.Contains(t, search(after, profile, query), want, "%s %s", profile, query)
 		}
-		d, err := after.Plan(DAGRequest{Intent: "wake the janitor", Profile: profile})
-		require.NoError(t, err)
-		assert.Contains(t, tools(d), "pager:wake_janitor", profile)
-		d, err = after.Plan(DAGRequest{Intent: "dim the lanterns of the harbour", Profile: profile})
-		require.NoError(t, err)
-		assert.Contains(t, tools(d), "lamp:dim", profile)
-		d, err = after.Plan(DAGRequest{Intent: "tune the foghorn of the lighthouse", Profile: profile})
-		require.NoError(t, err)
-		assert.Contains(t, tools(d), "cap:foghorn", profile)
+		for intent, want := range map[string]string{
+			"wake the janitor": "pager:wake_janitor", "dim the lanterns of the harbour": "lamp:dim", "tune the foghorn of the lighthouse": "cap:foghorn",
+		} {
+			assert.Contains(t, tools(planned(t, after, DAGRequest{Intent: intent, Profile: profile})), want, profile)
+		}
 		n := next(t, after, NextRequest{Context: []string{"x:a"}, Intent: "wake the janitor", Profile: profile, Limit: 3})
 		assert.Contains(t, ids(n.Suggestions), "pager:wake_janitor", profile)
 		n = next(t, after, NextRequest{Context: []string{"x:a"}, Profile: profile, Limit: MaxLimit})
 		assert.Contains(t, ids(n.Suggestions), "pager:wake_janitor", profile)
-		for _, s := range n.Suggestions {
-			requireAddsUp(t, s.Formula, s.Score, s.Terms)
-		}
 	}
 	a, err := after.Search(SearchRequest{Query: "folds paper boats"})
 	require.NoError(t, err)
@@ -125,7 +108,7 @@ func TestWhatIsNewDoesNotDependOnTheWayThere(t *testing.T) {
 // Steps of an episode that began before the build count at once, as those of a later one do.
 func TestStepsOfAnEpisodeBegunBeforeTheBuildCount(t *testing.T) {
 	confidence := func(begun bool) float64 {
-		w := planted(t, 120)
+		w := planted(t, 60)
 		perform := func(tool string, number int) {
 			w.Perform(&episodic.Performed{Episode: "grows", Source: "test", Step: &episodic.Step{ID: fmt.Sprint(number), Tool: tool}, Number: number})
 		}

@@ -46,18 +46,18 @@ var situations = []struct {
 	{[]string{"metrics:list_alerts"}, "triage the incident", "cap:triage_incident"},
 }
 
-// sampleModel is the model of the bundled history, learned once for all tests: a model never changes.
+// sampleOnce is fitted once for all tests: a model never changes.
+var sampleOnce sync.Once
+var sampleKept *Model
+
+// sampleModel is the model of [sampleWorld].
 func sampleModel(t testing.TB) *Model {
-	learnedSample.Do(func() { learnedSample.model = sampleWorld(t).model() })
-	require.NotNil(t, learnedSample.model)
-	return learnedSample.model
+	sampleOnce.Do(func() { sampleKept = sampleWorld(t).model() })
+	require.NotNil(t, sampleKept)
+	return sampleKept
 }
 
-var learnedSample struct {
-	sync.Once
-	model *Model
-}
-
+// sampleWorld is the bundled catalog with every third episode of the bundled history; the mission oracle takes all.
 func sampleWorld(t testing.TB) *world {
 	w := newWorld(t)
 	tools, err := sample.Lines[catalog.Tool]("tools.jsonl")
@@ -74,8 +74,8 @@ func sampleWorld(t testing.TB) *world {
 	}
 	episodes, err := sample.Lines[episodic.Episode]("episodes.jsonl")
 	require.NoError(t, err)
-	for _, e := range episodes {
-		w.record(e)
+	for i := 0; i < len(episodes); i += 3 {
+		w.record(episodes[i])
 	}
 	return w
 }

@@ -273,8 +273,6 @@ func TestAnomaliesOfSources(t *testing.T) {
 var victims = []struct{ request, first string }{
 	{"which deals have stalled?", "crm:list_deals"},
 	{"Refund 380 euro to Ostrava Tools, INV-21792 was paid twice", "billing:get_invoice"},
-	{"everything we know about Norrland Cycles, one page", "crm:search_customers"},
-	{"collect arguments for and against open source queue systems", "web:search"},
 	{"Find three good sources on open source queue systems and compare them", "web:search"},
 	{"reply to the open support tickets", "desk:search_tickets"},
 }
@@ -290,7 +288,7 @@ func sharedSample(t *testing.T, sources ...string) *attacked {
 	a.PutTool(catalog.Tool{ID: "evil:known", Server: "evil", Name: "known", Description: "ferments cabbage"})
 	episodes, err := sample.Lines[episodic.Episode]("episodes.jsonl")
 	require.NoError(t, err)
-	for i, e := range episodes[:300] {
+	for i, e := range episodes[:150] {
 		e.Source = sources[i%len(sources)]
 		a.record(e)
 	}
@@ -307,67 +305,59 @@ func (a *attacked) claim(n int, source, tool string) {
 	}
 }
 
-// taken counts the victims whose answers of each kind have a tool among the first five, plans anywhere.
-func (a *attacked) taken(m *Model, tool string) map[string]int {
+// taken counts by kind of answer and tool the victims whose answers have the tool among the first five, plans anywhere.
+func (a *attacked) taken(m *Model, claimed ...string) map[string]int {
 	found := map[string]int{}
 	note := func(kind string, ids []string) {
-		if slices.Contains(ids[:min(5, len(ids))], tool) {
-			found[kind]++
+		for _, tool := range claimed {
+			if slices.Contains(ids, tool) {
+				found[kind+" "+tool]++
+			}
 		}
 	}
 	for _, v := range victims {
+		note("search", searched(a.t, m, SearchRequest{Query: v.request, Limit: 5}))
 		for _, profile := range []string{ProfileSeed, ProfileLearned} {
-			s, err := m.Search(SearchRequest{Query: v.request, Profile: profile})
-			require.NoError(a.t, err)
-			var results []string
-			for _, r := range s.Results {
-				results = append(results, r.ID)
-			}
-			note("search "+profile, results)
-			note("next "+profile, ids(next(a.t, m, NextRequest{Context: []string{v.first}, Intent: v.request, Profile: profile}).Suggestions))
-			d, err := m.Plan(DAGRequest{Intent: v.request, Profile: profile})
-			require.NoError(a.t, err)
-			if slices.Contains(tools(d), tool) {
-				found["plan "+profile]++
-			}
+			request := NextRequest{Context: []string{v.first}, Intent: v.request, Profile: profile, Limit: 5}
+			note("next "+profile, ids(next(a.t, m, request).Suggestions))
+			note("plan "+profile, tools(planned(a.t, m, DAGRequest{Intent: v.request, Profile: profile})))
 		}
 	}
 	return found
 }
 
-// One key among several, or beside the operator's history, cannot bring a tool that nobody else uses for such requests into
-// the answers to them, neither before a build nor in it. What the operator records counts at once, and what a second key confirms from the next build on.
+// One key among several, or beside the operator's history, cannot bring a tool that nobody else uses for such requests
+// into the answers to them, neither before a build nor in it. What the operator records counts at once, and what a second
+// key confirms from the next build on.
 func TestOneKeyCannotPromoteAToolForARequest(t *testing.T) {
-	if testing.Short() {
-		t.Skip("too long for -short")
-	}
 	keys := []string{"key:0", "key:1", "key:2", "key:3"}
-	measures := sharedSample(t, keys...).measured()
 	for _, x := range []struct {
-		n       int
 		sources []string
-	}{{1, keys}, {300, keys}, {10, []string{"import"}}} {
+		fakes   []int
+	}{{keys, []int{1, 60}}, {[]string{"import"}, []int{10}}} {
 		a := sharedSample(t, x.sources...)
-		tools := []string{"evil:known", "evil:in_no_catalog", "files:delete_file"} // others use the last one, for other requests
-		for _, tool := range tools {
-			a.claim(x.n, "key:attacker", tool)
-		}
-		before, after := a.since(sharedSample(t, x.sources...).measured()), a.model()
-		for _, tool := range tools {
-			assert.Empty(t, a.taken(before, tool), "%d fakes of %s beside %s, before a build", x.n, tool, x.sources)
-			assert.Empty(t, a.taken(after, tool), "%d fakes of %s beside %s", x.n, tool, x.sources)
+		measures := a.measured()
+		for _, n := range x.fakes {
+			claimed := []string{"evil:known", "evil:in_no_catalog", "files:delete_file"} // others use the last one, for other requests
+			for _, tool := range claimed {
+				a.claim(n, "key:attacker", tool)
+			}
+			assert.Empty(t, a.taken(a.since(measures), claimed...), "%d fakes beside %s, before a build", n, x.sources)
+			assert.Empty(t, a.taken(a.model(), claimed...), "%d fakes beside %s", n, x.sources)
 		}
 	}
 	a := sharedSample(t, keys...)
+	measures := a.measured()
 	a.claim(10, "key:attacker", "evil:known")
 	a.claim(10, "key:1", "evil:known")
-	assert.Equal(t, len(victims), a.taken(a.model(), "evil:known")["search learned"], "another key confirms it")
+	assert.Equal(t, len(victims), a.taken(a.model(), "evil:known")["search evil:known"], "another key confirms it")
 	for _, source := range []string{"import", "otel:trusted:c"} {
 		a := sharedSample(t, keys...)
 		a.claim(10, source, "evil:known")
 		for _, m := range []*Model{a.since(measures), a.model()} {
-			for _, kind := range []string{"search learned", "next learned", "plan learned"} {
-				assert.Greater(t, a.taken(m, "evil:known")[kind], 0, "%s by %s", kind, source)
+			found := a.taken(m, "evil:known")
+			for _, kind := range []string{"search", "next learned", "plan learned"} {
+				assert.Positive(t, found[kind+" evil:known"], "%s by %s", kind, source)
 			}
 		}
 	}
@@ -378,9 +368,7 @@ func TestOneKeyCannotNameATool(t *testing.T) {
 	a := honestHistory(t, 100)
 	a.fakes(1, "key:attacker", tool(0, 1), "evil:restart_server", episodic.Success)
 	found := func() bool {
-		s, err := a.model().Search(SearchRequest{Query: "restart server"})
-		require.NoError(t, err)
-		return slices.ContainsFunc(s.Results, func(r SearchResult) bool { return r.ID == "evil:restart_server" })
+		return slices.Contains(searched(t, a.model(), SearchRequest{Query: "restart server"}), "evil:restart_server")
 	}
 	assert.False(t, found())
 	a.fakes(1, "key:h1", tool(0, 1), "evil:restart_server", episodic.Success)

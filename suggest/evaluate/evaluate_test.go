@@ -167,16 +167,13 @@ func TestReportIsTheSameOnAnyNumberOfProcessors(t *testing.T) {
 	}
 	report := func(processors int) string {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
-		r, err := Evaluate(t.Context(), d, Suggester(suggest.ProfileSeed, suggest.MeasureOptions{}), Options{Profile: "seed"})
+		r, err := Evaluate(t.Context(), d, Suggester(suggest.ProfileSeed, suggest.MeasureOptions{WithoutLearned: true}), Options{Profile: "seed"})
 		require.NoError(t, err)
 		text, err := json.Marshal(r)
 		require.NoError(t, err)
 		return string(text)
 	}
-	want := report(1)
-	for _, processors := range []int{1, 2, 7} {
-		assert.Equal(t, want, report(processors))
-	}
+	assert.Equal(t, report(1), report(7))
 }
 
 func TestEvaluateErrors(t *testing.T) {

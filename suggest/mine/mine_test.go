@@ -352,24 +352,17 @@ func TestWorkIsBounded(t *testing.T) {
 	ts := of(planting(r, 800, 40, ps, noisy{.2, .05, .02, .3}))
 	all := Patterns(ts, 40, Options{})
 	require.False(t, all.Partial)
+	check(t, ts, all, Options{})
 	cut := Patterns(ts, 40, Options{Work: 2000})
 	assert.True(t, cut.Partial)
-	for i := range cut.Patterns {
-		p := &cut.Patterns[i]
-		assert.Equal(t, p.Support, len(p.Found))
-		for _, o := range p.Found {
-			for j, c := range o.Calls {
-				assert.Equal(t, p.Tools[j], ts[o.Task].Tools[c])
-			}
-		}
-	}
+	check(t, ts, cut, Options{})
 	few := Patterns(ts, 40, Options{Patterns: 2})
 	assert.True(t, few.Partial)
 	assert.Len(t, few.Patterns, 2)
 }
 
 // check says what is wrong with a result, whatever the tasks.
-func check(t require.TestingT, ts []Task, r Result, o Options) {
+func check(t *testing.T, ts []Task, r Result, o Options) {
 	o = o.filled()
 	for i := range r.Patterns {
 		p := &r.Patterns[i]
@@ -402,46 +395,4 @@ func check(t require.TestingT, ts []Task, r Result, o Options) {
 			}
 		}
 	}
-}
-
-// Whatever the tasks and options: a result that is true of the tasks.
-func FuzzPatterns(f *testing.F) {
-	f.Add([]byte("abcabcabc"), uint8(3), uint8(8))
-	f.Add([]byte{0, 1, 2, 255, 0, 1, 2, 255, 0, 2, 1, 255, 9, 9, 9}, uint8(2), uint8(3))
-	f.Fuzz(func(t *testing.T, b []byte, support, most uint8) {
-		if len(b) > 2000 {
-			return
-		}
-		var ts []Task
-		e := episodic.Episode{}
-		end := func() {
-			ts = append(ts, Of(&e, int32(len(ts)), number))
-			e = episodic.Episode{}
-		}
-		for i, x := range b {
-			if x == 255 {
-				end()
-				continue
-			}
-			s := episodic.Step{ID: fmt.Sprint(i), Tool: fmt.Sprint("t", x%16)}
-			switch x / 16 {
-			case 1:
-				s.Outcome = episodic.Failure
-			case 2, 3:
-				s.Group = "g"
-			case 4:
-				s.DependsOn = []string{}
-			case 5, 6:
-				if n := len(e.Steps); n > 0 {
-					s.DependsOn = []string{e.Steps[int(x)*7%n].ID}
-				}
-			case 7:
-				s.Tool = "x"
-			}
-			e.Steps = append(e.Steps, s)
-		}
-		end()
-		o := Options{Support: int(support), Sessions: 1, Most: int(most), Work: 1 << 14}
-		check(t, ts, Patterns(ts, 16, o), o)
-	})
 }

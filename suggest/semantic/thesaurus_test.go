@@ -72,12 +72,3 @@ func TestExtendLeavesTheFirstAsItWas(t *testing.T) {
 	_, err = first.Extend("more.txt", strings.NewReader("x1"))
 	require.ErrorContains(t, err, "more.txt line 1: ")
 }
-
-func TestDefaultThesaurus(t *testing.T) {
-	th := DefaultThesaurus()
-	require.Greater(t, len(th.Entries()), 1000)
-	for _, stems := range th.Entries() {
-		require.NotEmpty(t, stems)
-	}
-	require.Positive(t, near(th, "delete the page", "delet", "remov"))
-}

@@ -94,9 +94,3 @@ func FuzzTokens(f *testing.F) {
 		}
 	})
 }
-
-func TestStemsKeepTheSmallWords(t *testing.T) {
-	assert.Equal(t, []string{"who", "is", "the", "author", "of", "this"}, Stems("Who is the author of this?"))
-	assert.Equal(t, []string{"author"}, Tokens("Who is the author of this?"))
-	assert.Empty(t, Stems("?!"))
-}

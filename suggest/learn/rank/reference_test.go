@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"pgregory.net/rapid"
 
 	"waymark/graph"
 )
@@ -23,30 +22,13 @@ func TestRankScore(t *testing.T) {
 	}
 }
 
-// A tool seen three times after the last step with weight .7 is likely next.
-func TestToolScoreOfAnExample(t *testing.T) {
-	_, score := Signals{Cooccurrence: graph.CooccurrenceConfidence(.7, 3), Community: .6, AA: 1, PageRank: 1}.ToolScore() // .7 + .05·log2(4)
-	assert.InDelta(t, .725, score, 5e-4)
-}
-
-// The terms of the rank score are its formula, multiplied out.
-func TestTermsAreTheFormula(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		x := rapid.SliceOfN(rapid.Float64Range(0.01, 1), 4, 4).Draw(t, "alpha, text, graph, pagerank")
-		alpha := .5 + x[0]/2
-		_, got := Signals{Graph: x[2], PageRank: x[3]}.RankScore(alpha, x[1])
-		if want := .8*(alpha*x[1]+(1-alpha)*x[2]) + .2*x[3]; got-want > 1e-15 || want-got > 1e-15 {
-			t.Fatalf("terms add up to %v, the formula gives %v", got, want)
-		}
-	})
-}
-
-// The weights of the tool score add up to 1.
+// The weights of the tool score add up to 1. A tool seen three times after the last step with weight .7 is likely next.
 func TestToolScore(t *testing.T) {
+	thrice := Signals{Cooccurrence: graph.CooccurrenceConfidence(.7, 3), Community: .6, AA: 1, PageRank: 1} // .7 + .05·log2(4)
 	for want, s := range map[float64]Signals{
-		1: {Cooccurrence: 1, Community: 1, AA: 2, PageRank: 1}, .5: {Cooccurrence: 1}, .25: {Community: 1}, .15: {AA: 3}, 0: {PageRank: 1},
+		1: {Cooccurrence: 1, Community: 1, AA: 2, PageRank: 1}, .5: {Cooccurrence: 1}, .25: {Community: 1}, .15: {AA: 3}, 0: {PageRank: 1}, .725: thrice,
 	} {
 		_, score := s.ToolScore()
-		assert.InDelta(t, want, score, 1e-12, "%+v", s)
+		assert.InDelta(t, want, score, 5e-4, "%+v", s)
 	}
 }
