@@ -27,7 +27,7 @@ type Entry struct {
 	Labels           []string          // other texts that are shown: domain, tags, ids of tasks and of other entries
 	Data             []json.RawMessage // schemas, annotations: their names and texts are checked, too
 
-	refers bool // a schema in Data refers to another document
+	refs, ids []string // documents that schemas in Data refer to, and the ids of these schemas
 }
 
 // EntryOfTool returns the entry of a tool.
@@ -78,7 +78,7 @@ func (in *Inspector) Inspect(e *Entry) (found []Finding) {
 	return found
 }
 
-// read adds the names and texts in a decoded value to a list, and looks for references to other documents.
+// read adds the names and texts in a decoded value to a list, and collects references to documents and their ids.
 func (e *Entry) read(v any, to *[]string) {
 	switch v := v.(type) {
 	case string:
@@ -89,8 +89,14 @@ func (e *Entry) read(v any, to *[]string) {
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if ref, is := v[name].(string); is && (name == "$ref" || name == "$dynamicRef") && !strings.HasPrefix(ref, "#") {
-				e.refers = true
+			document, is := v[name].(string)
+			document, _, _ = strings.Cut(document, "#")
+			switch {
+			case !is || document == "" || strings.Contains(document, "://json-schema.org/draft"):
+			case name == "$ref", name == "$dynamicRef":
+				e.refs = append(e.refs, document)
+			case name == "$id", name == "id":
+				e.ids = append(e.ids, document)
 			}
 			*to = append(*to, name)
 			e.read(v[name], to)
@@ -126,10 +132,14 @@ func (in *Inspector) foreign(e *Entry) string {
 // Reserved lists the server names in the ids of this program: of its tools, and of its scorers.
 var Reserved = []string{"waymark", "scorer"}
 
-// reference finds a schema with a reference to another document, which may change after the check.
+// reference finds a schema with a reference to another document, which may change after the check. A reference to the
+// own $id of a schema, whole or relative, is none.
 func reference(_ *Inspector, e *Entry) string {
-	if e.refers {
-		return "its schema refers to another document"
+	for _, ref := range e.refs {
+		own := func(id string) bool { return id == ref || strings.HasSuffix(id, "/"+strings.TrimPrefix(ref, "./")) }
+		if !slices.ContainsFunc(e.ids, own) {
+			return "its schema refers to another document"
+		}
 	}
 	return ""
 }

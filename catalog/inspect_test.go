@@ -143,9 +143,11 @@ func TestIDs(t *testing.T) {
 
 func TestReferences(t *testing.T) {
 	for schema, found := range map[string]int{
-		`{"$ref":"https://example.org/a.json"}`:                   1,
-		`{"properties":{"a":{"items":[{"$ref":"file:///etc"}]}}}`: 1,
-		`{"properties":{"a":{"$dynamicRef":"b#c"}}}`:              1,
+		`{"$ref":"https://example.org/a.json"}`:                                                                                                        1,
+		`{"properties":{"a":{"items":[{"$ref":"file:///etc"}]}}}`:                                                                                      1,
+		`{"properties":{"a":{"$dynamicRef":"b#c"}}}`:                                                                                                   1,
+		`{"$id":"https://example.org/a.json","$ref":"b.json"}`:                                                                                         1,
+		`{"$id":"https://example.org/a.json","allOf":[{"$ref":"https://example.org/a.json#/$defs/n"},{"$ref":"./a.json"}]}`:                            0,
 		`{"$schema":"https://json-schema.org/draft/2020-12/schema","$defs":{"b":{}},"properties":{"a":{"$ref":"#/$defs/b"},"$ref":{"type":"string"}}}`: 0,
 	} {
 		require.Len(t, catalog.NewInspector().Inspect(&catalog.Entry{ID: "a", Data: []json.RawMessage{json.RawMessage(schema)}}), found, schema)

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,9 +20,11 @@ import (
 //	tools.jsonl         {"id","name","description","server","domain","input_schema"}
 //	capabilities.jsonl  {"id","name","description","intent","tools":[…],"tasks":[…]}
 //	episodes.jsonl      {"id","intent","steps":[{"id","tool","depends_on"}],"outcome","time","split"}
+//	tool_graph.jsonl    {"source","target","type"}: the target requires the source
 //
-// A single file or stream may mix the kinds: a line with steps is an episode, a line with tools or tasks is a
-// capability, any other line is a tool.
+// A link without a type only means that one tool may follow another, which some data sets derive from test plans; it is
+// ignored. A single file or stream may mix the other kinds: a line with steps is an episode, a line with tools or tasks
+// is a capability, any other line is a tool.
 var datasetFiles = []struct {
 	name string
 	kind Kind
@@ -31,18 +34,62 @@ func decodeDataset(in *input, emit func(Item) bool) error {
 	if !in.isDir {
 		return in.eachLineOf("", emit, func(l line) Item { return datasetItem(l, "") })
 	}
-	found := false
-	for _, f := range datasetFiles {
-		err := in.eachLineOf(f.name, emit, func(l line) Item { return datasetItem(l, f.kind) })
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+	requires, found, more := map[string][]string{}, false, true
+	each := func(name string, read func(line) Item) error {
+		if !more {
+			return nil
 		}
-		found = found || err == nil
+		err := in.eachLineOf(name, func(it Item) bool {
+			more = it.Kind == "" || emit(it)
+			return more
+		}, read)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		found = found || name != toolGraph
+		return err
+	}
+	err := each(toolGraph, func(l line) Item { return readLink(l, requires) })
+	for _, f := range datasetFiles {
+		err = cmp.Or(err, each(f.name, func(l line) Item {
+			it := datasetItem(l, f.kind)
+			if it.Tool != nil {
+				it.Tool.Requires = append(it.Tool.Requires, requires[it.Tool.ID]...)
+			}
+			return it
+		}))
+	}
+	if err != nil {
+		return err
 	}
 	if !found {
 		return errors.New("folder has neither tools.jsonl nor capabilities.jsonl nor episodes.jsonl")
 	}
 	return nil
+}
+
+const toolGraph = "tool_graph.jsonl"
+
+// readLink adds a link to the tools that its target requires. It returns an item only for an invalid link.
+func readLink(l line, requires map[string][]string) (it Item) {
+	var link struct {
+		Source string `json:"source"`
+		Target string `json:"target"`
+		Type   string `json:"type"`
+	}
+	err := l.decode(&link)
+	if err == nil && link.Type != "" {
+		if _, err = catalog.Identifier("source", link.Source, catalog.MaxID); link.Source == "" {
+			err = errors.New("a link without a source")
+		}
+	}
+	switch {
+	case err != nil:
+		it = Item{Line: l.number, Kind: KindTool, Dropped: err.Error()}
+	case link.Type != "":
+		requires[link.Target] = append(requires[link.Target], link.Source)
+	}
+	return it
 }
 
 // eachLineOf emits the item of each line of a file; "" is the input itself.

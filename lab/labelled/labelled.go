@@ -74,15 +74,6 @@ func Read(ctx context.Context, folder string) (*Set, error) {
 			return err
 		})
 	}
-	for i := range set.Tools {
-		t := &set.Tools[i]
-		for _, link := range set.Links {
-			if link.Target == t.ID {
-				t.Requires = append(t.Requires, link.Source)
-			}
-		}
-		err = errors.Join(err, t.Normalise())
-	}
 	if err != nil {
 		return nil, fmt.Errorf("read data set %s: %w", set.Name, err)
 	}
