@@ -4,10 +4,10 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 TESTTIME   ?= 20m
 FUZZSECONDS ?= 60
 
-# The modules of go.work: the program, the lab, which only measures it, and the builder of the web page. Without lab/
-# the program is built, checked and tested alone.
+# The program, and the lab, which only measures it. Without lab/ the program is built, checked and tested alone. The tests
+# of the web page in a browser are a module of go.work as well; all their files have the tag browser.
 ifneq ($(wildcard lab/go.mod),)
-ALL         = ./... ./lab/... ./server/page/src/...
+ALL         = ./... ./lab/...
 else
 ALL         = ./...
 export GOWORK = off
@@ -29,7 +29,7 @@ PEERFLAGS  ?=
 # make quality DIR=path KEEP=path: a run that was interrupted goes on with the reports in KEEP
 KEEP       ?=
 
-.PHONY: build run page test-browser page-shots install test conformance lint lint-api fmt bench bench-guard benchstat bench-peers quality firstcontact recompute wordvectors golden mutation soak fuzz completions package vulncheck licences reproducible
+.PHONY: build run test-browser page-shots install test conformance lint lint-api fmt bench bench-guard benchstat bench-peers quality firstcontact recompute wordvectors golden mutation soak fuzz completions package vulncheck licences reproducible
 
 # gin's decoder of MessagePack is linked into every program that uses gin unless this tag is set; nothing here
 # reads MessagePack. Without it and the symbols the program is 45 MB instead of 72.
@@ -47,20 +47,11 @@ run: build ## serve the bundled sample on http://127.0.0.1:7070
 	@echo "starting with the data directory ./.waymark; the first start imports the sample, which takes half a minute"
 	bin/waymark serve --data ./.waymark --sample
 
-DIST ?= $(CURDIR)/server/page/dist
-page: ## build the web page from server/page/src into server/page/dist
-	cd server/page/src/third_party && sha256sum --check --quiet SHA256SUMS
-	rm -rf $(DIST)
-	cd server/page/src && GOWORK=off go tool esbuild app/main.jsx app/mcp.jsx app/style.css --bundle --minify --format=esm --target=es2022 \
-		--charset=utf8 --legal-comments=none --jsx-factory=h --jsx-fragment=Fragment --alias:preact=./third_party/preact.mjs \
-		--alias:preact/hooks=./third_party/hooks.mjs --log-level=warning --outdir=$(DIST)
-	cp server/page/src/app/*.html server/page/src/app/icon.svg $(DIST)
-
 test-browser: build ## the web page in chromium, on the program as it is built; skipped where there is none
-	cd server/page/src && WAYMARK="$(CURDIR)/bin/waymark" go test -vet=off -count=1 -timeout 30m -v -tags=browser,nomsgpack -run Browser .
+	cd server/page/browser && WAYMARK="$(CURDIR)/bin/waymark" go test -vet=off -count=1 -timeout 30m -v -tags=browser,nomsgpack -run Browser .
 
 page-shots: build ## docs/pictures: the pictures of the README, from the page with the sample in chromium
-	cd server/page/src && WAYMARK="$(CURDIR)/bin/waymark" PICTURES="$(CURDIR)/docs/pictures" go test -vet=off -count=1 -v -tags=browser,nomsgpack -run Pictures .
+	cd server/page/browser && WAYMARK="$(CURDIR)/bin/waymark" PICTURES="$(CURDIR)/docs/pictures" go test -vet=off -count=1 -v -tags=browser,nomsgpack -run Pictures .
 
 install: build ## waymark, and what hosts call for their hooks, into go's bin directory
 	@bin="$$(go env GOBIN)"; bin="$${bin:-$$(go env GOPATH)/bin}"; mkdir -p "$$bin"; install -m 755 bin/waymark bin/waymark-hook "$$bin"; echo "installed in $$bin"
@@ -126,7 +117,7 @@ lint: ## formatting, vet with each module by itself, staticcheck
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
 	GOWORK=off go vet ./...
 	[ ! -d lab ] || (cd lab && GOWORK=off go vet ./...)
-	cd server/page/src && GOWORK=off go vet ./...
+	cd server/page/browser && GOWORK=off go vet -tags=browser,nomsgpack ./...
 	go run $(STATICCHECK) $(ALL)
 
 fmt: ## format all Go files

@@ -1,44 +1,76 @@
-// Package page holds the built files of the web page and answers requests for them. The sources are in src, a module of
-// its own; `make page` builds them.
+// Package page serves the web page from its sources in app: modules that a browser loads as they are. Tests in a
+// browser are in browser, a module of its own.
 package page
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"fmt"
+	"io/fs"
 	"mime"
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 )
 
-//go:embed all:dist
-var dist embed.FS
+//go:embed app/*.html app/*.js app/*.css app/*.svg app/vendored/*.mjs
+var embedded embed.FS
 
 // Policy lets the page load only files of this server, forbids inline scripts and styles, and keeps the page out of
 // frames. Text from a tool could not run even if the page wrote it as HTML, which Trusted Types refuse.
 const Policy = "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"
 
-// App returns a screen, next or plan, as one document for MCP hosts, which show it in a frame with their own policy.
+// App returns a screen, next or plan, as one document for MCP hosts, which show it in a frame under a policy of their
+// own: it may run the scripts of the document and load no other.
 func App(screen string) (string, error) {
-	document, err := filled("mcp.html", map[string]string{"STYLE": "style.css", "SCRIPT": "mcp.js"}, func(_ string, content []byte) []byte { return content })
-	return strings.Replace(string(document), `data-view="VIEW"`, `data-view="`+screen+`"`, 1), err
+	document, err := embedded.ReadFile("app/mcp.html")
+	style, wrong := embedded.ReadFile("app/style.css")
+	script := &strings.Builder{}
+	script.WriteString("const modules = {};\n")
+	err = cmp.Or(err, wrong, link(script, "app/mcp.js", map[string]bool{}))
+	filled := strings.NewReplacer("VIEW", screen, "STYLE", string(style), "SCRIPT", script.String())
+	return filled.Replace(string(document)), err
 }
 
-// filled returns a document in which the value that the function of returns for a file replaces its placeholder.
-func filled(name string, places map[string]string, of func(name string, content []byte) []byte) ([]byte, error) {
-	document, err := dist.ReadFile("dist/" + name)
-	for place, name := range places {
-		content, wrong := dist.ReadFile("dist/" + name)
-		if wrong != nil {
-			return nil, wrong
-		}
-		document = bytes.Replace(document, []byte(place), of(name, content), 1)
+// The forms of import and export that the modules of the page use.
+var (
+	importList    = regexp.MustCompile(`(?m)^import ?\{(.+?)\} ?from ?"(.+?)";`)
+	exportList    = regexp.MustCompile(`export(\{.+?\});`)
+	exportDefault = regexp.MustCompile(`\bexport default `)
+	exportConst   = regexp.MustCompile(`(?m)^export const (\w+) =`)
+	exportFunc    = regexp.MustCompile(`(?m)^export ((?:async )?function (\w+))`)
+	renamed       = regexp.MustCompile(`([\w$]+) as (\w+)`)
+)
+
+// link appends a module to the script, after the modules that it imports. Each becomes a function, so that its names
+// stay its own.
+func link(script *strings.Builder, name string, linked map[string]bool) error {
+	if linked[name] {
+		return nil
 	}
-	return document, err
+	linked[name] = true
+	content, err := embedded.ReadFile(name)
+	text := importList.ReplaceAllStringFunc(string(content), func(statement string) string {
+		list := importList.FindStringSubmatch(statement)
+		from := path.Join(path.Dir(name), list[2])
+		err = cmp.Or(err, link(script, from, linked))
+		return fmt.Sprintf("const {%s} = modules[%q];", renamed.ReplaceAllString(list[1], "$1: $2"), from)
+	})
+	text = exportList.ReplaceAllStringFunc(text, func(statement string) string {
+		list := exportList.FindStringSubmatch(statement)
+		return "Object.assign(exports, " + renamed.ReplaceAllString(list[1], "$2: $1") + ");"
+	})
+	text = exportDefault.ReplaceAllString(text, "exports.default = ")
+	text = exportConst.ReplaceAllString(text, "const $1 = exports.$1 =")
+	text = exportFunc.ReplaceAllString(text, "exports.$2 = $2; $1")
+	fmt.Fprintf(script, "((exports) => {\n%s\n})(modules[%q] = {});\n", text, name)
+	return err
 }
 
 // File is one file of the page.
@@ -47,21 +79,31 @@ type File struct {
 	mediaType, etag, freshFor string
 }
 
-// Load returns the embedded files by the path at which they are served: each asset under its hash, so that browsers may
-// keep it for ever, and the document that names the assets.
+// Load returns the embedded files by the path at which they are served: the document, and what it loads below the hash
+// of all files. So browsers may keep each file for ever, and never mix the modules of two versions.
 func Load() (map[string]File, error) {
-	files := map[string]File{}
-	add := func(where, name, fresh string, content []byte) string {
-		sum := sha256.Sum256(content)
-		etag := hex.EncodeToString(sum[:8])
-		where = strings.Replace(where, "HASH", etag, 1)
-		files[where] = File{content, mime.TypeByExtension(path.Ext(name)), `"` + etag + `"`, fresh}
-		return where
-	}
-	index, err := filled("index.html", map[string]string{"ICON": "icon.svg", "STYLE": "style.css", "SCRIPT": "main.js"}, func(name string, content []byte) []byte {
-		return []byte(add("/assets/app-HASH"+path.Ext(name), name, "public, max-age=31536000, immutable", content))
+	contents, sum := map[string][]byte{}, sha256.New()
+	err := fs.WalkDir(embedded, "app", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		contents[name], err = embedded.ReadFile(name)
+		fmt.Fprintf(sum, "%s %d\n%s", name, len(contents[name]), contents[name])
+		return err
 	})
-	add("/", "index.html", "no-cache", index)
+	version := hex.EncodeToString(sum.Sum(nil)[:8])
+	files := map[string]File{}
+	for name, content := range contents {
+		where, fresh := strings.Replace(name, "app", "/assets/"+version, 1), "public, max-age=31536000, immutable"
+		switch name {
+		case "app/mcp.html", "app/mcp.js":
+			continue // [App] is made of them
+		case "app/index.html":
+			where, fresh = "/", "no-cache"
+			content = bytes.ReplaceAll(content, []byte("VERSION"), []byte(version))
+		}
+		files[where] = File{content, mime.TypeByExtension(path.Ext(name)), `"` + version + `"`, fresh}
+	}
 	return files, err
 }
 

@@ -3,9 +3,14 @@ package page
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -68,11 +73,27 @@ func TestTheFilesKeepTheBudget(t *testing.T) {
 		require.Contains(t, files, ref)
 	}
 	for path, f := range files {
-		if strings.HasSuffix(path, ".js") {
+		if strings.HasSuffix(path, "js") {
+			require.Equal(t, "text/javascript; charset=utf-8", f.mediaType, path)
 			require.NotContains(t, string(f.content), "eval(", path)
 			require.NotContains(t, string(f.content), "axe-core", "what tests alone need is no part of the page")
 		}
 	}
+}
+
+// A browser resolves an import beside the module that has it, and takes no name of a package.
+func TestImportsNameFilesThatAreServed(t *testing.T) {
+	files, err := Load()
+	require.NoError(t, err)
+	seen := 0
+	for where, f := range files {
+		for _, m := range regexp.MustCompile(`(?m)^import\b.*?from ?"(.*?)"`).FindAllStringSubmatch(string(f.content), -1) {
+			require.Regexp(t, `^\./`, m[1], where)
+			require.Contains(t, files, path.Join(path.Dir(where), m[1]), where)
+			seen++
+		}
+	}
+	require.Greater(t, seen, 50)
 }
 
 // The document for MCP hosts holds its style and its script, which cannot end their elements.
@@ -80,7 +101,26 @@ func TestAppIsOneDocument(t *testing.T) {
 	app, err := App("next")
 	require.NoError(t, err)
 	require.Contains(t, app, `data-view="next"`)
-	require.NotRegexp(t, `STYLE|>SCRIPT|VIEW"`, app)
+	require.NotRegexp(t, `>STYLE|>SCRIPT|VIEW"`, app)
+	require.NotRegexp(t, `(?m)^import\b|^export\b|\bexport ?\{`, app)
 	require.Equal(t, 1, strings.Count(app, "</script"))
 	require.Equal(t, 1, strings.Count(app, "</style"))
+}
+
+// Each file of others has the recorded sum, and the licence of its package beside it.
+func TestVendoredFilesAreThoseRecorded(t *testing.T) {
+	for _, folder := range []string{"app/vendored", "browser/vendored"} {
+		entries, err := os.ReadDir(folder)
+		require.NoError(t, err)
+		list, err := os.ReadFile(filepath.Join(folder, "SHA256SUMS"))
+		require.NoError(t, err)
+		recorded := regexp.MustCompile(`(?m)^# (\S+) \d+\.\d+\.\d+, .*\n([0-9a-f]{64})  (\S+)$`).FindAllSubmatch(list, -1)
+		require.Len(t, recorded, len(entries)-1, "%s: all but SHA256SUMS", folder)
+		for _, r := range recorded {
+			content, err := os.ReadFile(filepath.Join(folder, string(r[3])))
+			require.NoError(t, err)
+			require.Equal(t, string(r[2]), fmt.Sprintf("%x", sha256.Sum256(content)), "%s", r[3])
+			require.FileExists(t, filepath.Join(folder, string(r[1])+".LICENSE"))
+		}
+	}
 }
