@@ -32,8 +32,8 @@ function Trust({ kind, confidence: n }) {
   const calibrated = n.calibrated === null ? "too few claims to tell whether it is calibrated"
     : n.calibrated ? "calibrated" : "not calibrated";
   return html`<h3>Confidence, ${label}</h3>
-    <p>The confidence is off by ${number(n.ece)} on average, over ${n.claims} suggestions: ${calibrated}. On the dashed
-      line, confidence and share that is right would be the same.</p>
+    <p>The confidence is off by ${number(n.ece)} on average, over ${n.claims} suggestions: ${calibrated}.
+      ${" "}On the dashed line, confidence and share that is right would be the same.</p>
     <${Curve} name=${"reliability-" + kind}
       label=${`Reliability, ${label}: confidence and how often it is right; the table below has the same numbers`}
       x="confidence" y="right" ideal=${[[0, 0], [1, 1]]} points=${n.reliability.map((b) => [b.confidence, b.right])} />

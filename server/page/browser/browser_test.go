@@ -129,6 +129,7 @@ func TestBrowserScreensShowWhatTheAPIAnswers(t *testing.T) {
 	browser(t)
 	data := filepath.Join(t.TempDir(), "data")
 	base := serveAt(t, data, "127.0.0.1", "--sample")
+	changed(t, base) // before the tab, whose time is limited
 	ctx, problems := tab(t)
 
 	var mapped struct {
@@ -185,7 +186,6 @@ func TestBrowserScreensShowWhatTheAPIAnswers(t *testing.T) {
 		require.Contains(t, text, shown)
 	}
 	shows(t, ctx, "0.432") // in a table that is closed
-	changed(t, base)
 	var diff struct {
 		Answers []struct {
 			After, Intent string
