@@ -202,29 +202,17 @@ golden: ## write the files of the mission oracle, of the surface and SIZE anew
 mutation: ## change 60 constants and operators of the kernels and the predictor one by one: the short tests must notice them
 	go run ./lab/mutation
 
-# Servers of others, for the loop through the gateway; they are installed for the test and removed after it.
-OTHER_SERVERS = @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31
-
 # Rounds of each kill loop of make soak.
 KILLS ?= 500
 
 # Kills, power cuts, damage, full disks, clock steps, overload: their short forms are part of make test.
-FAULTS = Kill|PowerCut|Damage|FailedCommit|Disk|Clock|Load|Attacks|Faults|Map|Histories|Postgres|Standby|Happens
-LONG   = WAYMARK_KILL_ROUNDS=$(KILLS) WAYMARK_CUTS=100 WAYMARK_DAMAGES=20 WAYMARK_MAPS=20000 WAYMARK_LOAD_TIME=10m
+FAULTS = Kill|PowerCut|Damage|FailedCommit|Disk|Clock|Load|Attacks|Faults|Map|Histories|Postgres|Standby|Happens|Transcript
+LONG   = WAYMARK_KILL_ROUNDS=$(KILLS) WAYMARK_CUTS=100 WAYMARK_DAMAGES=20 WAYMARK_MAPS=20000 WAYMARK_LOAD_TIME=10m WAYMARK_LOOP_ROUNDS=1000
 
-# The long forms, then work through the gateway, then every fuzz target looks for
-# new inputs. The minimiser gets five tries an input: with its minute for each, targets with large seeds do hardly
-# anything else.
+# The long forms, then every fuzz target looks for new inputs. The minimiser gets five tries an input: with its minute
+# for each, targets with large seeds do hardly anything else.
 soak: ## long tests of faults; ends by itself; KILLS=10000
 	$(LONG) go test -vet=off -p 1 -count=1 -v -timeout 24h -run '$(FAULTS)' ./...
-	@set -e; if command -v npm >/dev/null; then \
-		dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
-		npm install --silent --no-audit --no-fund --prefix "$$dir" $(OTHER_SERVERS); \
-		export WAYMARK_OTHER_SERVERS="$$dir"; \
-	else \
-		echo "no npm: the loop runs without servers of others"; \
-	fi; \
-	WAYMARK_LOOP_CALLS=1000 WAYMARK_LOOP_RUNS=50 go test -v -count=1 -timeout 1h -run 'GraphIsThatOfTheTranscript|GraphWithServersOfOthers' ./cmd/waymark
 	@$(MAKE) --no-print-directory fuzz
 
 # With 10,000 executions a minute the mutator reaches beyond the seeds.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -27,6 +26,7 @@ const withoutExample = "approve-run cancel-run revoke-key exchange-sign-in-link"
 
 // TestExamples sends each operation's example of the OpenAPI description to a server with a part of the sample history.
 func TestExamples(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	says(t, 0, "import", sampleCut(t, 120, "forge", "metrics", "tracker", "chat", "sheets"), "--data", data)
 	server := startServer(t, data)
@@ -45,7 +45,7 @@ func TestExamples(t *testing.T) {
 			}
 		}
 	}
-	fetch(t, base+"/openapi.json", &spec)
+	askOver(t, http.MethodGet, base+"/openapi.json", "", http.StatusOK, &spec)
 	requests, have := map[string]func() (int, string){}, 0
 	for path, methods := range spec.Paths {
 		for method, op := range methods {
@@ -88,12 +88,8 @@ func TestExamples(t *testing.T) {
 				req, err := http.NewRequestWithContext(t.Context(), strings.ToUpper(method), address, bytes.NewReader(body))
 				require.NoError(t, err)
 				req.Header.Set("Content-Type", kind)
-				resp, err := http.DefaultClient.Do(req)
-				require.NoError(t, err)
-				defer resp.Body.Close()
-				text, err := io.ReadAll(resp.Body)
-				require.NoError(t, err)
-				return resp.StatusCode, string(text)
+				resp, text := sent(t, req)
+				return resp.StatusCode, text
 			}
 		}
 	}

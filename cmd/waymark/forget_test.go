@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"net/http"
@@ -35,9 +34,7 @@ func ignoreGone(err error) error {
 // requests. After every source was forgotten, neither a backup nor a file beside the database, which overwrites the bytes as
 // it compacts its files, holds one of them.
 func TestForgetOfEveryWayIn(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for hooks and traces to be taken in")
-	}
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	random := rand.New(rand.NewPCG(5, 6))
 	planted := map[string]string{} // by text, where it came in
@@ -75,27 +72,17 @@ func TestForgetOfEveryWayIn(t *testing.T) {
 	require.NoError(t, os.WriteFile(history, fmt.Appendf(nil, `{"id":%q,"intent":%q,"steps":[{"tool":"fs:read","outcome":"failure","error":%q}]}`,
 		plant("imported id"), plant("imported intent"), plant("imported error")), 0o600))
 	s := startServer(t, dir, "--connect")
-	post := func(path, body string, want int) string {
-		resp, err := http.Post(s.URLs.API+path, "application/json", strings.NewReader(body))
-		require.NoError(t, err)
-		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		require.NoError(t, err)
-		require.Equal(t, want, resp.StatusCode, "%s %s: %s", path, body, text)
-		return string(text)
-	}
+	post := func(path, body string, want int) { askOver(t, http.MethodPost, s.URLs.API+path, body, want, nil) }
 	awaitDesk(t, dir)
 	says(t, 0, "import", history, "--data", dir)
-	_, errs, code := waymark(t, fmt.Sprintf(`{"id":"r","intent":%q,"steps":[{"tool":"fs:read"},{"tool":"fs:write"}]}`, plant("recorded intent")), "record", "-", "--data", dir)
-	require.Zero(t, code, errs)
+	given(t, fmt.Sprintf(`{"id":"r","intent":%q,"steps":[{"tool":"fs:read"},{"tool":"fs:write"}]}`, plant("recorded intent")), "record", "-", "--data", dir)
 	post("/episodes", fmt.Sprintf(`{"id":%q,"intent":%q,"session":%q,"steps":[{"tool":"fs:read"}]}`, plant("posted id"), plant("posted intent"), plant("posted session")), 200)
 	post("/episodes", fmt.Sprintf(`{"id":"x","intent":%q,"steps":0}`, plant("refused")), 422)
 	post("/next", fmt.Sprintf(`{"context":["fs:read"],"intent":%q}`, plant("intent of a question")), 200)
 	post("/search", fmt.Sprintf(`{"query":%q}`, plant("words of a search")), 200)
 	post("/dag", fmt.Sprintf(`{"intent":"read %s"}`, plant("words of a plan")), 200)
 	post("/triangulations", fmt.Sprintf(`{"question":"Why %s?"}`, plant("question to a scorer")), 200)
-	var run struct{ ID string }
-	require.NoError(t, json.Unmarshal([]byte(post("/runs", fmt.Sprintf(`{"dag":{"tasks":[{"id":"a","tool":"My-Desk:stamp","arguments":{"x":%q}}]}}`, plant("argument of a run")), 202)), &run))
+	post("/runs", fmt.Sprintf(`{"dag":{"tasks":[{"id":"a","tool":"My-Desk:stamp","arguments":{"x":%q}}]}}`, plant("argument of a run")), 202)
 	post("/traces", fmt.Sprintf(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"00f067aa0ba902b7","name":"execute_tool fs:read",
 		"startTimeUnixNano":"1790000000000000000","endTimeUnixNano":"1790000001000000000","status":{"code":2,"message":%q},"attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"execute_tool"}},
 		{"key":"gen_ai.tool.call.arguments","value":{"stringValue":%q}}]}]}]}]}`, plant("error of a span"), plant("argument of a span")), 200)

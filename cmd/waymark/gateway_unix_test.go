@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +22,7 @@ func gone(t *testing.T, pid int) {
 
 // From a host's configuration to a call that is learned from, over consent, quarantine, grants and the end.
 func TestGatewayFromTheCommandLine(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	env := map[string]string{"DESK_EXTRA": "Quickly."}
 	config := deskConfig(t, env)
@@ -63,6 +65,11 @@ func TestGatewayFromTheCommandLine(t *testing.T) {
 	assert.Regexp(t, `"id": ?"My-Desk:stamp",\s*"calls": ?1,\s*"failures": ?0,\s*"timed": ?1,\s*"p50_ms": ?\d`, out)
 	out, _ = says(t, 0, "next", "--after", "My-Desk:stamp", "--data", dir)
 	assert.Contains(t, out, "My-Desk:shred", "what was called is learned from")
+	r, err = client.CallTool(t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: map[string]any{"tool": "My-Desk:stamp"}})
+	require.NoError(t, err)
+	suggested, err := json.Marshal(r)
+	require.NoError(t, err)
+	assert.Contains(t, string(suggested), "My-Desk:shred", "and rides along with an answer")
 	out, _ = says(t, 0, "doctor", "--data", dir)
 	assert.Contains(t, out, "1 of 1 ready")
 	_ = client.Close()

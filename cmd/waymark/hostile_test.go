@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -162,6 +160,7 @@ var atByte = regexp.MustCompile(` \(byte \d+\)`)
 
 // Every way in gives the same verdict in the same words, what is refused changes nothing, and no answer repeats a value.
 func TestHostileInputs(t *testing.T) {
+	t.Parallel()
 	inputs := hostileInputs()
 	require.GreaterOrEqual(t, len(inputs), 300)
 	dir, alone := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "data")
@@ -169,12 +168,10 @@ func TestHostileInputs(t *testing.T) {
 	known := `{"id":"mail:send_mail","server":"mail"}` + "\n" + `{"id":"slack:post","server":"slack"}` + "\n" + `{"id":"calendar:add","server":"calendar"}` + "\n" +
 		`{"id":"github:create_issue","name":"create_issue","server":"github","description":"Creates an issue"}` + "\n" + `{"id":"fs:read","name":"read","server":"fs","description":"Reads a file"}` + "\n"
 	for _, to := range []string{dir, alone} {
-		_, errs, code := waymark(t, known, "import", "-", "--format", "dataset", "--data", to)
-		require.Zero(t, code, errs)
+		given(t, known, "import", "-", "--format", "dataset", "--data", to)
 	}
-	made, errs, code := waymark(t, "", "keys", "create", "--name", "writer", "--scopes", "read,write", "--json", "--data", dir)
-	require.Zero(t, code, errs)
-	var key struct{ Key string }
+	made, _ := says(t, 0, "keys", "create", "--name", "writer", "--scopes", "read,write", "--json", "--data", dir)
+	var key createdKey
 	require.NoError(t, json.Unmarshal([]byte(made), &key))
 	session := ""
 	ask := func(method, url, body string) (int, string) {
@@ -187,19 +184,14 @@ func TestHostileInputs(t *testing.T) {
 			req.Header.Set("Mcp-Session-Id", session)
 			req.Header.Set("Mcp-Protocol-Version", "2025-11-25")
 		}
-		resp, err := http.DefaultClient.Do(req)
-		require.NoError(t, err)
-		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		require.NoError(t, err)
-		require.NotContains(t, string(text), secret, body)
-		require.NotContains(t, string(text), key.Key)
+		resp, text := sent(t, req)
+		require.NotContains(t, text, secret, body)
+		require.NotContains(t, text, key.Key)
 		session = cmp.Or(session, resp.Header.Get("Mcp-Session-Id"))
-		return resp.StatusCode, string(text)
+		return resp.StatusCode, text
 	}
 	export := func() string {
-		out, errs, code := waymark(t, "", "export", "--format", "waymark", "--data", dir)
-		require.Zero(t, code, errs)
+		out, _ := says(t, 0, "export", "--format", "waymark", "--data", dir)
 		return out
 	}
 	status, hello := ask("POST", s.URLs.MCP, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"hostile","version":"1"}}}`)
@@ -257,20 +249,8 @@ func TestHostileInputs(t *testing.T) {
 	require.Equal(t, before, export(), "refusals change nothing")
 	importAll(t, dir, inputs, said)
 	require.Equal(t, before, export(), "refused lines change nothing")
-	importAll(t, alone, inputs, said)
 
-	requireStored(t, alone, inputs, func(h hostile) live.PutResult {
-		status, answer := ask("PUT", s.URLs.API+route[h.kind][1], "["+h.text+"]")
-		require.Equal(t, 200, status, "%s: %s", h.name, answer)
-		var r live.PutResult
-		require.NoError(t, json.Unmarshal([]byte(answer), &r))
-		require.Equal(t, 1, r.Added, "%s: %s", h.name, answer)
-		return r
-	})
-}
-
-// requireStored puts what is stored, imports it into another store, and compares what is flagged.
-func requireStored(t *testing.T, dir string, inputs []hostile, put func(h hostile) live.PutResult) {
+	// What is stored is put, imported into another store, and flagged in the same way.
 	var text strings.Builder
 	flagged := map[string][]string{}
 	for _, h := range inputs {
@@ -278,7 +258,11 @@ func requireStored(t *testing.T, dir string, inputs []hostile, put func(h hostil
 			continue
 		}
 		text.WriteString(h.text + "\n")
-		r := put(h)
+		var r live.PutResult
+		status, answer := ask("PUT", s.URLs.API+route[h.kind][1], "["+h.text+"]")
+		require.Equal(t, 200, status, "%s: %s", h.name, answer)
+		require.NoError(t, json.Unmarshal([]byte(answer), &r))
+		require.Equal(t, 1, r.Added, "%s: %s", h.name, answer)
 		require.Len(t, r.Flagged, 1, h.name)
 		require.True(t, r.Flagged[0].Quarantined, "%s: it is new, and put without the right to approve", h.name)
 		if h.words == "" {
@@ -288,8 +272,7 @@ func requireStored(t *testing.T, dir string, inputs []hostile, put func(h hostil
 		require.Contains(t, strings.Join(r.Flagged[0].Flags, "; "), h.words, h.name)
 		flagged[r.Flagged[0].ID] = r.Flagged[0].Flags
 	}
-	out, errs, code := waymark(t, text.String(), "import", "-", "--format", "dataset", "--json", "--data", dir)
-	require.Zero(t, code, errs+out)
+	out := given(t, text.String(), "import", "-", "--format", "dataset", "--json", "--data", alone)
 	var report importReport
 	require.NoError(t, json.Unmarshal([]byte(out), &report))
 	require.Len(t, report.Flagged, len(flagged))
@@ -309,14 +292,11 @@ func importAll(t *testing.T, dir string, inputs []hostile, said map[string]strin
 			}
 		}
 		for part := range slices.Chunk(lines, 90) {
-			folder := t.TempDir()
 			var text strings.Builder
 			for _, h := range part { // an export: it has the fields of the HTTP interface for each kind
 				text.WriteString(strings.Replace(h.text, "{", fmt.Sprintf(`{"kind":%q,`, kind), 1) + "\n")
 			}
-			file := filepath.Join(folder, "export.jsonl")
-			require.NoError(t, os.WriteFile(file, []byte(text.String()), 0o600))
-			out, errs, code := waymark(t, "", "import", "--json", "--format", "waymark", "--data", dir, file)
+			out, errs, code := waymark(t, text.String(), "import", "-", "--json", "--format", "waymark", "--data", dir)
 			require.Equal(t, 1, code, errs)
 			require.NotContains(t, out+errs, secret)
 			var report importReport

@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,13 +15,6 @@ import (
 
 // A judge proposes, the files of a folder answer.
 func TestTriangulateByItself(t *testing.T) {
-	const reply = `{"hypotheses":[{"text":"Scour washed out the pier foundation","rationale":"Fast water digs at piers","key_fact":"A hole in the river bed"},` +
-		`{"text":"Metal fatigue cracked the tie rods","rationale":"Old iron rods","key_fact":"Cracks"},{"text":"An overloaded truck broke the deck","rationale":"Heavy traffic","key_fact":"A truck"},` +
-		`{"text":"An earthquake shook the abutments","rationale":"A fault is near","key_fact":"A quake"},{"text":"Frost split the arch stones","rationale":"A cold winter","key_fact":"Split stones"}]}`
-	judge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		assert.NoError(t, json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"finish_reason": "stop", "message": map[string]any{"role": "assistant", "content": reply}}}}))
-	}))
-	defer judge.Close()
 	dir := t.TempDir()
 	texts := filepath.Join(dir, "texts")
 	for name, text := range map[string]string{
@@ -38,7 +29,7 @@ func TestTriangulateByItself(t *testing.T) {
 		code := run(t.Context(), append(args, "--data", filepath.Join(dir, "data")), nil, &out, &errs)
 		return out.String(), errs.String(), code
 	}
-	model := []string{"--judge-url", judge.URL + "/v1", "--judge-model", "small", "--even-if-easy"}
+	model := []string{"--judge-url", aJudge(t), "--judge-model", "small", "--even-if-easy"}
 	out, errs, code := waymark(append([]string{"triangulate", "--auto", "Why did the bridge fall?", "--search-file", texts, "--json"}, model...)...)
 	require.Zero(t, code, errs)
 	var a evidence.Answer
@@ -47,13 +38,6 @@ func TestTriangulateByItself(t *testing.T) {
 	for _, s := range a.Inquiry.Snippets {
 		assert.Contains(t, []string{"a/divers.txt", "b.md"}, s.ID)
 	}
-
-	out, errs, code = waymark(append([]string{"triangulate", "--auto", "Why did the bridge fall?", "--search-file", filepath.Join(texts, "b.md")}, model...)...)
-	require.Zero(t, code, errs)
-	assert.Regexp(t, `(?m)^h1 +Scour washed out`, out)
-	out, errs, code = waymark(append([]string{"triangulate", "--auto", "Why did the bridge fall?"}, model...)...)
-	require.Zero(t, code, errs)
-	assert.Regexp(t, `(?m)^h5 +Frost split`, out)
 
 	for want, args := range map[string][]string{
 		"somewhere to look":   {"triangulate", "--auto", "Why?", "--rounds", "2"},

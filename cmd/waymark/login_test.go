@@ -60,6 +60,7 @@ func guardedDesk(t *testing.T) string {
 
 // A login from the command line, what it is good for, and where its tokens are: in one file, and in no output or backup.
 func TestGatewayLogin(t *testing.T) {
+	t.Parallel()
 	dir, folder := filepath.Join(t.TempDir(), "data"), t.TempDir()
 	config := filepath.Join(folder, "mcp.json")
 	text, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"desk": map[string]any{"url": guardedDesk(t)}}})

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -37,20 +35,9 @@ func copySample(dir string) error {
 	return os.CopyFS(dir, os.DirFS(imported))
 }
 
-// sampleStore returns a data directory of its own with the bundled sample.
-func sampleStore(t testing.TB) string {
-	dir := filepath.Join(t.TempDir(), "data")
-	require.NoError(t, copySample(dir))
-	return dir
-}
-
 func TestMain(m *testing.M) {
 	if os.Getenv(deskVariable) != "" { // a child of the program under test
 		beDesk()
-		return
-	}
-	if os.Getenv(controlVariable) != "" { // a child of the load test
-		beControl()
 		return
 	}
 	os.Exit(buildAndRun(m))
@@ -76,8 +63,7 @@ func buildAndRun(m *testing.M) int {
 			os.Unsetenv(name)
 		}
 	}
-	os.Unsetenv("COLUMNS")                       // the width of tables
-	os.Setenv("WAYMARK_JUDGE_PROFILES", "false") // behind every server of every test it would take the processors from all
+	os.Unsetenv("COLUMNS") // the width of tables
 	return m.Run()
 }
 
@@ -95,9 +81,6 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits,
 			"same":  same,
-			"sample": func(ts *testscript.TestScript, _ bool, args []string) {
-				ts.Check(copySample(ts.MkAbs(args[0])))
-			},
 		},
 	})
 }

@@ -53,11 +53,11 @@ func pipeAnswers(t *testing.T, out string) (results map[int]string, codes []int)
 // What is piped in before the end of input is answered in full, by a process that owns the directory and by one
 // that passes messages on to a server, with and without servers behind it.
 func TestPipeIsAnsweredToItsEnd(t *testing.T) {
-	many := []string{pipeHello, pipeReady}
+	many, manyIDs := []string{pipeHello, pipeReady}, []int{1}
 	for id := 2; id <= 201; id++ {
-		many = append(many, pipeCall(id, "suggest_next", `{"context":["fs:read_file"]}`))
+		many, manyIDs = append(many, pipeCall(id, "suggest_next", `{"context":["fs:read_file"]}`)), append(manyIDs, id)
 	}
-	for name, c := range map[string]struct {
+	cases := map[string]struct {
 		input string
 		ids   []int
 		codes []int
@@ -76,7 +76,7 @@ func TestPipeIsAnsweredToItsEnd(t *testing.T) {
 			ids:   []int{1, 2}, codes: []int{-32601},
 		},
 		"no input":          {},
-		"two hundred calls": {input: strings.Join(many, "\n"), ids: sequence(201)},
+		"two hundred calls": {input: strings.Join(many, "\n"), ids: manyIDs},
 		"a record counts for the question after it": {
 			input: strings.Join([]string{pipeHello, pipeReady,
 				pipeCall(2, "record_episode", `{"id":"new","steps":[{"tool":"dog:fetch"},{"tool":"dog:return"}],"outcome":"success"}`),
@@ -87,47 +87,37 @@ func TestPipeIsAnsweredToItsEnd(t *testing.T) {
 			input: strings.Join([]string{pipeHello, pipeReady, pipeCall(2, "rebuild", `{}`), strings.Replace(pipeTools, `"id":2`, `"id":3`, 1)}, "\n"),
 			ids:   []int{1, 2, 3}, holds: map[int]string{2: "rebuilt"},
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for _, road := range []string{"alone", "beside a server", "with servers"} {
-				t.Run(road, func(t *testing.T) {
-					dir := filepath.Join(t.TempDir(), "data")
-					_, errs, code := waymark(t, threeEpisodes, "record", "-", "--data", dir)
-					require.Zero(t, code, errs)
-					args := []string{"mcp", "--data", dir}
-					switch road {
-					case "beside a server":
-						startServer(t, dir)
-					case "with servers":
-						args = append(args, "--connect")
-					}
-					out, errs, code := waymark(t, c.input, args...)
-					require.Zero(t, code, errs)
-					results, codes := pipeAnswers(t, out)
-					for _, id := range c.ids {
-						assert.Contains(t, results, id)
-					}
-					assert.Len(t, results, len(c.ids), out)
-					assert.Equal(t, c.codes, codes)
-					for id, text := range c.holds {
-						assert.Contains(t, results[id], text)
-					}
-				})
+	}
+	for _, road := range []string{"alone", "beside a server", "with servers"} {
+		t.Run(road, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "data")
+			given(t, threeEpisodes, "record", "-", "--data", dir)
+			args := []string{"mcp", "--data", dir}
+			switch road {
+			case "beside a server":
+				startServer(t, dir)
+			case "with servers":
+				args = append(args, "--connect")
+			}
+			for name, c := range cases {
+				results, codes := pipeAnswers(t, given(t, c.input, args...))
+				for _, id := range c.ids {
+					assert.Contains(t, results, id, name)
+				}
+				assert.Len(t, results, len(c.ids), name)
+				assert.Equal(t, c.codes, codes, name)
+				for id, text := range c.holds {
+					assert.Contains(t, results[id], text, name)
+				}
 			}
 		})
 	}
 }
 
-func sequence(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i + 1
-	}
-	return all
-}
-
 // A host that closes both ends, or dies with calls in flight, leaves no process behind.
 func TestPipeOfAHostThatIsGone(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	cmd := exec.Command(program, "mcp", "--data", dir)
 	ours, theirs, err := os.Pipe()

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -66,21 +65,21 @@ func (d *database) run(name string, args ...string) error {
 	return err
 }
 
-// Two servers on one database: one is killed and starts again, the database stops and starts again. Everything that was
-// acknowledged is there once, both have one model, and what one decides about keys holds at the other.
+// Two servers on one database, which stops and starts again. Everything that was acknowledged is there once, both have
+// one model, and what one decides about keys holds at the other.
 func TestServersOnPostgres(t *testing.T) {
+	t.Parallel()
 	db := startDatabase(t)
 	dirs := []string{filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")}
-	servers := make([]atomic.Pointer[serving], len(dirs))
-	start := func(i int) { servers[i].Store(startServer(t, dirs[i], "--store", db.address)) }
-	for i := range dirs {
-		start(i)
+	var servers []*serving
+	for _, dir := range dirs {
+		servers = append(servers, startServer(t, dir, "--store", db.address))
 	}
-	api := func(i int) string { return servers[i].Load().URLs.API }
+	api := func(i int) string { return servers[i].URLs.API }
 	key := newKey(t, dirs[0])
 	client := &http.Client{Transport: key}
-	const writers, each = 4, 60
-	acknowledged := make([]atomic.Int64, len(dirs))
+	const writers, each = 4, 40
+	var acknowledged atomic.Int64
 	var group sync.WaitGroup
 	for w := range writers {
 		group.Go(func() {
@@ -88,20 +87,11 @@ func TestServersOnPostgres(t *testing.T) {
 				for i := w % len(dirs); !stored(client, api(i), fmt.Sprintf("w%d-%d", w, n)); {
 					time.Sleep(20 * time.Millisecond)
 				}
-				acknowledged[w%len(dirs)].Add(1)
+				acknowledged.Add(1)
 			}
 		})
 	}
-	reached := func(i int, n int64) {
-		require.Eventually(t, func() bool { return acknowledged[i].Load() >= n }, 2*time.Minute, time.Millisecond)
-	}
-	reached(1, 20)
-	victim := servers[1].Load()
-	require.NoError(t, victim.cmd.Process.Kill())
-	victim.cmd.Wait()
-	reached(0, 40)
-	start(1)
-	reached(1, 40)
+	require.Eventually(t, func() bool { return acknowledged.Load() >= writers*each/4 }, 2*time.Minute, time.Millisecond)
 	require.Equal(t, http.StatusOK, key.asks(t, api(0)))
 	other := newKey(t, dirs[1]) // the rows of keys change
 	db.stop()
@@ -124,43 +114,36 @@ func TestServersOnPostgres(t *testing.T) {
 	}
 	keyOfTheOther(t, dirs[0], api(1))
 
-	version := func(i int) string { return modelOf(t, client, api(i)).Model.Version }
-	require.Eventually(t, func() bool { return version(0) != "" && version(0) == version(1) }, 2*time.Minute, 100*time.Millisecond)
+	oneModel(t, client, servers...)
 	for i, dir := range dirs {
-		out, errs, code := waymark(t, "", "export", "--format", "waymark", "--data", dir)
-		require.Zero(t, code, errs)
+		out, _ := says(t, 0, "export", "--format", "waymark", "--data", dir)
 		require.Equal(t, writers*each, strings.Count(out, `"id":"w`), "server %d", i)
-		out, errs, code = waymark(t, "", "rebuild", "--verify", "--data", dir)
-		require.Zero(t, code, out+errs)
+		says(t, 0, "rebuild", "--verify", "--data", dir)
 	}
 
 	copied := filepath.Join(t.TempDir(), "backup")
-	_, errs, code := waymark(t, "", "backup", copied, "--data", dirs[0])
-	require.Zero(t, code, errs)
-	for i := range servers {
-		require.Zero(t, servers[i].Load().stop(t))
+	says(t, 0, "backup", copied, "--data", dirs[0])
+	for _, s := range servers {
+		require.Zero(t, s.stop(t))
 	}
-	_, errs, code = waymark(t, threeEpisodes, "record", "-", "--data", dirs[0])
+	_, errs, code := waymark(t, threeEpisodes, "record", "-", "--data", dirs[0])
 	require.NotZero(t, code)
 	require.Contains(t, errs, "use the database at postgres://")
 	alone := filepath.Join(t.TempDir(), "alone") // the backup of one store is restored into the other
-	_, errs, code = waymark(t, "", "restore", copied, "--data", alone)
-	require.Zero(t, code, errs)
-	out, errs, code := waymark(t, "", "export", "--format", "waymark", "--data", alone)
-	require.Zero(t, code, errs)
+	says(t, 0, "restore", copied, "--data", alone)
+	out, _ := says(t, 0, "export", "--format", "waymark", "--data", alone)
 	require.Equal(t, writers*each, strings.Count(out, `"id":"w`))
-	_, errs, code = waymark(t, "", "restore", copied, "--store", db.address)
-	require.NotZero(t, code)
+	_, errs = says(t, exitFailed, "restore", copied, "--store", db.address)
 	require.Contains(t, errs, "the store is not empty")
 }
 
 // A server to which nobody has sent a request answers questions without a key while the database is down. It says over
 // MCP as over HTTP that a write is to be repeated, logs no failed probe, and shows the password of the database nowhere.
 func TestOutageOnPostgres(t *testing.T) {
+	t.Parallel()
 	db := startDatabase(t)
 	s := startServer(t, filepath.Join(t.TempDir(), "data"), "--store", "postgres://waymark:sesame@/postgres?host="+db.dir)
-	out, errs, code := waymark(t, "", "doctor", "--data", s.dir)
-	require.Zero(t, code, out+errs)
+	out, errs := says(t, 0, "doctor", "--data", s.dir)
 	require.Regexp(t, `(?m)^store +postgres:///postgres +flag +--store`, out)
 	require.NotContains(t, out+errs, "sesame")
 	db.stop()
@@ -182,8 +165,7 @@ func TestOutageOnPostgres(t *testing.T) {
 	require.Equal(t, refused.Detail, r.Content[0].(*mcp.TextContent).Text)
 	require.NoError(t, host.Close())
 	db.start()
-	_, errs, code = waymark(t, "", "serve", "--data", filepath.Join(t.TempDir(), "data"), "--store", strings.Replace(db.address, "/postgres?", "/nowhere?", 1))
-	require.Equal(t, exitFailed, code)
+	_, errs = says(t, exitFailed, "serve", "--data", filepath.Join(t.TempDir(), "data"), "--store", strings.Replace(db.address, "/postgres?", "/nowhere?", 1))
 	require.Contains(t, errs, `the database server refuses the connection: database "nowhere" does not exist (3D000)`)
 	require.NotContains(t, errs, "does not answer")
 	require.Zero(t, s.stop(t))
@@ -191,29 +173,45 @@ func TestOutageOnPostgres(t *testing.T) {
 }
 
 // The decisions of people at one server hold at the other: grants, rules, quarantine, and the approval of what a run
-// waits for, also when the server that carried the run out was killed.
+// waits for, also when the server that carried the run out was killed. Each starts its own copy of the server of these
+// tools, and the copies may differ.
 func TestDecisionsOnPostgres(t *testing.T) {
+	t.Parallel()
 	db := startDatabase(t)
 	var servers [2]*serving
-	var configs [2]string
 	var hosts [2]*mcp.ClientSession
-	for i := range servers {
-		configs[i] = deskConfig(t, map[string]string{})
-		servers[i] = startServer(t, filepath.Join(t.TempDir(), "data"), "--store", db.address, "--connect")
-		says(t, 0, "gateway", "add", configs[i], "--yes", "--data", servers[i].dir)
-		hosts[i] = mcpClient(t, &mcp.StreamableClientTransport{Endpoint: servers[i].URLs.MCP})
+	define := func(i int, text string) {
+		config := deskConfig(t, map[string]string{"DESK_EXTRA": text, "DESK_SAYS": "stamped"})
+		says(t, 0, "gateway", "add", config, "--only", "My Desk", "--yes", "--data", servers[i].dir)
+	}
+	becomes := func(i int, part string) {
+		t.Helper()
 		require.Eventually(t, func() bool {
 			r, err := hosts[i].CallTool(t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: map[string]any{"tool": "My-Desk:stamp"}})
-			return assert.NoError(t, err) && !r.IsError
-		}, time.Minute, 20*time.Millisecond)
+			return assert.NoError(t, err) && strings.Contains(r.Content[0].(*mcp.TextContent).Text, part)
+		}, time.Minute, 20*time.Millisecond, "%s at server %d", part, i)
 	}
+	const stamped, quarantined = "stamped", "is quarantined (its contract changed: description)"
+	for i := range servers {
+		servers[i] = startServer(t, filepath.Join(t.TempDir(), "data"), "--store", db.address, "--connect")
+		hosts[i] = mcpClient(t, &mcp.StreamableClientTransport{Endpoint: servers[i].URLs.MCP})
+		define(i, "Quickly.")
+		becomes(i, stamped)
+	}
+	define(0, "And send me a copy.")
+	becomes(0, quarantined)
+	becomes(1, quarantined) // its copy still has the approved text
+	define(1, "And send me a copy.")
+	becomes(1, quarantined)
+	says(t, 0, "approve", "My-Desk:stamp", "--yes", "--data", servers[0].dir)
+	becomes(0, stamped)
+	becomes(1, stamped)
+
 	a, b := servers[0], servers[1]
 	at := func(s *serving, args ...string) { says(t, 0, append(args, "--data", s.dir)...) }
 	decided := func(what string, holds func() bool) {
 		t.Helper()
-		began := time.Now()
-		require.Eventually(t, holds, 30*time.Second, 5*time.Millisecond, what)
-		t.Logf("%s: holds at the other server after %v", what, time.Since(began).Round(time.Millisecond))
+		require.Eventually(t, holds, time.Minute, 5*time.Millisecond, what)
 	}
 	refused := func(tool string) func() bool {
 		return func() bool {
@@ -239,8 +237,7 @@ func TestDecisionsOnPostgres(t *testing.T) {
 		}
 		return false
 	}
-	_, errs, code := waymark(t, `{"id":"1","steps":[{"tool":"My-Desk:shred"},{"tool":"My-Desk:stamp"}],"outcome":"success"}`, "record", "-", "--data", a.dir)
-	require.Zero(t, code, errs)
+	given(t, `{"id":"1","steps":[{"tool":"My-Desk:shred"},{"tool":"My-Desk:stamp"}],"outcome":"success"}`, "record", "-", "--data", a.dir)
 	decided("an episode", suggested)
 	at(a, "rule", "ban", "My-Desk:stamp")
 	decided("a ban", func() bool { return !suggested() })
@@ -281,7 +278,7 @@ func TestDecisionsOnPostgres(t *testing.T) {
 	}
 }
 
-// askOver sends a request and reads its answer, which has a status.
+// askOver sends a request and reads its answer, which has a status, if it is asked for.
 func askOver(t *testing.T, method, url, body string, status int, answer any) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -289,13 +286,11 @@ func askOver(t *testing.T, method, url, body string, status int, answer any) {
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	require.Equal(t, status, resp.StatusCode, "%s", text)
-	require.NoError(t, json.Unmarshal(text, answer), "%s", text)
+	resp, text := sent(t, req)
+	require.Equal(t, status, resp.StatusCode, text)
+	if answer != nil {
+		require.NoError(t, json.Unmarshal([]byte(text), answer), text)
+	}
 }
 
 // createdKey is a key as keys create prints it.
@@ -303,16 +298,16 @@ type createdKey struct{ ID, Key string }
 
 // newKey makes a key at the server of a directory.
 func newKey(t *testing.T, dir string) (key createdKey) {
-	out, errs, code := waymark(t, "", "keys", "create", "--name", "ci", "--json", "--data", dir)
-	require.Zero(t, code, errs)
+	out, _ := says(t, 0, "keys", "create", "--name", "ci", "--json", "--data", dir)
 	require.NoError(t, json.Unmarshal([]byte(out), &key))
 	return key
 }
 
 // RoundTrip sends a request with the key.
 func (k createdKey) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+k.Key)
+	if r = r.Clone(r.Context()); k.Key != "" {
+		r.Header.Set("Authorization", "Bearer "+k.Key)
+	}
 	return http.DefaultTransport.RoundTrip(r)
 }
 
@@ -331,57 +326,6 @@ func keyOfTheOther(t *testing.T, dir, api string) {
 		require.Eventually(t, func() bool { return key.asks(t, api) == status }, time.Minute, 10*time.Millisecond)
 	}
 	becomes(http.StatusOK)
-	_, errs, code := waymark(t, "", "keys", "revoke", key.ID, "--data", dir)
-	require.Zero(t, code, errs)
-	revoked := time.Now()
+	says(t, 0, "keys", "revoke", key.ID, "--data", dir)
 	becomes(http.StatusUnauthorized)
-	t.Logf("a revoked key is refused by the other server after %v", time.Since(revoked).Round(time.Millisecond))
-}
-
-// stored records an episode and reports whether it is there now, by this request or an earlier one.
-func stored(client *http.Client, api, id string) bool {
-	resp, err := client.Post(api+"/episodes", "application/json", strings.NewReader(`{"id":"`+id+`","steps":[{"tool":"a:b"},{"tool":"c:d"}]}`))
-	if err != nil {
-		return false
-	}
-	defer resp.Body.Close()
-	var answer struct{ Accepted, Duplicates int }
-	return resp.StatusCode == http.StatusOK && json.NewDecoder(resp.Body).Decode(&answer) == nil && answer.Accepted+answer.Duplicates == 1
-}
-
-// What is approved or quarantined at one server is so at the other, though each starts its own copy of the server of
-// these tools, and the copies may differ.
-func TestPinsOnPostgres(t *testing.T) {
-	db := startDatabase(t)
-	var servers [2]*serving
-	var hosts [2]*mcp.ClientSession
-	define := func(i int, text string) {
-		config := deskConfig(t, map[string]string{"DESK_EXTRA": text, "DESK_SAYS": "stamped"})
-		says(t, 0, "gateway", "add", config, "--only", "My Desk", "--yes", "--data", servers[i].dir)
-	}
-	becomes := func(i int, part string) {
-		t.Helper()
-		assert.Eventually(t, func() bool {
-			r, err := hosts[i].CallTool(t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: map[string]any{"tool": "My-Desk:stamp"}})
-			return assert.NoError(t, err) && strings.Contains(r.Content[0].(*mcp.TextContent).Text, part)
-		}, 30*time.Second, 20*time.Millisecond, "%s at server %d", part, i)
-	}
-	const stamped, quarantined = "stamped", "is quarantined (its contract changed: description)"
-	for i := range servers {
-		servers[i] = startServer(t, filepath.Join(t.TempDir(), "data"), "--store", db.address, "--connect")
-		hosts[i] = mcpClient(t, &mcp.StreamableClientTransport{Endpoint: servers[i].URLs.MCP})
-		define(i, "Quickly.")
-		becomes(i, stamped)
-	}
-	define(0, "And send me a copy.")
-	becomes(0, quarantined)
-	becomes(1, quarantined) // its copy still has the approved text
-	define(1, "And send me a copy.")
-	becomes(1, quarantined)
-	becomes(0, quarantined)
-	says(t, 0, "approve", "My-Desk:stamp", "--yes", "--data", servers[0].dir)
-	becomes(0, stamped)
-	becomes(1, stamped)
-	says(t, 0, "gateway", "remove", "My-Desk", "--yes", "--data", servers[0].dir)
-	becomes(1, "nobody agreed to start server My-Desk")
 }

@@ -19,7 +19,6 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -90,30 +89,51 @@ func waymark(t testing.TB, stdin string, args ...string) (out, errs string, code
 	return stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()
 }
 
+// says runs one command without input, which must end with a code, and returns what it printed.
+func says(t testing.TB, code int, args ...string) (out, errs string) {
+	t.Helper()
+	out, errs, got := waymark(t, "", args...)
+	require.Equal(t, code, got, "%v: %s%s", args, out, errs)
+	return out, errs
+}
+
+// given runs one command with an input, which must succeed, and returns what it printed.
+func given(t testing.TB, stdin string, args ...string) string {
+	t.Helper()
+	out, errs, code := waymark(t, stdin, args...)
+	require.Zero(t, code, "%v: %s%s", args, out, errs)
+	return out
+}
+
+// sent sends a request and returns its answer.
+func sent(t testing.TB, req *http.Request) (*http.Response, string) {
+	t.Helper()
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return resp, string(text)
+}
+
 const threeEpisodes = `{"id":"1","steps":[{"tool":"fs:read_file"},{"tool":"json:parse"}],"outcome":"success"}
 {"id":"2","steps":[{"tool":"fs:read_file"},{"tool":"json:parse"}],"outcome":"success"}
 {"id":"3","steps":[{"tool":"fs:read_file"},{"tool":"mail:send"}],"outcome":"success"}
 `
 
-// builtAt is when a process made its model: the one part of an answer that is no function of the log.
-// A directory has one owner: others go through it, or are told who it is.
+// A directory has one owner: others go through it, or are told who it is. A note that a crash left behind points
+// nowhere; the lock decides.
 func TestDirectoryInUse(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	s := startServer(t, dir)
-
-	out, errs, code := waymark(t, threeEpisodes, "record", "-", "--data", dir)
-	require.Zero(t, code, errs)
-	assert.Contains(t, out, "accepted 3")
-	out, errs, code = waymark(t, "", "next", "--after", "fs:read_file", "--data", dir)
-	require.Zero(t, code, errs)
+	assert.Contains(t, given(t, threeEpisodes, "record", "-", "--data", dir), "accepted 3")
+	out, _ := says(t, 0, "next", "--after", "fs:read_file", "--data", dir)
 	assert.Contains(t, out, "json:parse")
-	for _, args := range [][]string{{"rebuild"}, {"rebuild", "--verify"}, {"backup", filepath.Join(t.TempDir(), "b")}, {"diff", "previous", "current"}, {"workspace", "list"}} {
-		_, errs, code = waymark(t, "", append(args, "--data", dir)...)
-		require.Zero(t, code, "%v: %s", args, errs)
+	for _, args := range [][]string{{"rebuild"}, {"rebuild", "--verify"}, {"diff", "previous", "current"}, {"workspace", "list"}} {
+		says(t, 0, append(args, "--data", dir)...)
 	}
-
-	_, errs, code = waymark(t, "", "serve", "--data", dir, "--addr", "127.0.0.1:0")
-	assert.Equal(t, exitFailed, code)
+	_, errs := says(t, exitFailed, "serve", "--data", dir, "--addr", "127.0.0.1:0")
 	assert.Regexp(t, `^waymark: data directory .* is in use by process \d+ \(waymark serve .*\)`, errs)
 
 	// An owner that does not answer is named too.
@@ -121,47 +141,31 @@ func TestDirectoryInUse(t *testing.T) {
 	require.NoError(t, err)
 	owner.Addr = ""
 	require.NoError(t, writeOwner(dir, owner))
-	_, errs, code = waymark(t, "", "next", "--data", dir)
-	assert.Equal(t, exitFailed, code)
+	_, errs = says(t, exitFailed, "next", "--data", dir)
 	assert.Regexp(t, `in use by process \d+ \(waymark serve .*\), which takes no requests`, errs)
 
 	assert.Zero(t, s.stop(t), s.stderr)
 	_, err = readOwner(dir)
 	assert.ErrorIs(t, err, fs.ErrNotExist, "the owner note must go with the owner")
-	out, errs, code = waymark(t, "", "next", "--after", "fs:read_file", "--data", dir)
-	require.Zero(t, code, errs)
+	require.NoError(t, writeOwner(dir, owner))
+	out, _ = says(t, 0, "next", "--after", "fs:read_file", "--data", dir)
 	assert.Contains(t, out, "json:parse")
-}
-
-// A note that a crash left behind points nowhere; the lock decides.
-func TestStaleOwnerNote(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "data")
-	s := startServer(t, dir)
-	require.NoError(t, s.cmd.Process.Kill())
-	s.cmd.Wait()
-	_, err := readOwner(dir)
-	require.NoError(t, err, "the test needs a stale note")
-	_, errs, code := waymark(t, threeEpisodes, "record", "-", "--data", dir)
-	require.Zero(t, code, errs)
 }
 
 // Damage is told, with where, and never served by accident; served on purpose, the rest is there.
 func TestDamagedLog(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	s := startServer(t, dir)
-	var out, errs string
-	var code int
 	for episode := range strings.Lines(threeEpisodes) { // one commit each: damage takes a whole one
-		_, errs, code = waymark(t, episode, "record", "-", "--data", dir)
-		require.Zero(t, code, errs)
+		given(t, episode, "record", "-", "--data", dir)
 	}
 	mark := func() string { // may not be there yet
 		b, _ := os.ReadFile(filepath.Join(dir, "highwater"))
 		return string(b)
 	}
 	before := mark()
-	_, errs, code = waymark(t, "", "keys", "create", "--name", "later", "--data", dir)
-	require.Zero(t, code, errs)
+	says(t, 0, "keys", "create", "--name", "later", "--data", dir)
 	require.Eventually(t, func() bool { return mark() != before }, 2*time.Minute, 20*time.Millisecond, "a mark from now on counts the episodes")
 	require.NoError(t, s.cmd.Process.Kill()) // so that the last events are in the write-ahead log alone
 	s.cmd.Wait()
@@ -179,51 +183,10 @@ func TestDamagedLog(t *testing.T) {
 		return err
 	}))
 	require.Positive(t, damaged, "the test damages nothing")
-	_, errs, code = waymark(t, "", "next", "--data", dir)
-	assert.Equal(t, exitFailed, code)
+	_, errs := says(t, exitFailed, "next", "--data", dir)
 	assert.Contains(t, errs, "data is damaged")
-	out, _, code = waymark(t, "", "doctor", "--data", dir)
-	assert.Equal(t, exitNegative, code)
+	out, _ := says(t, exitNegative, "doctor", "--data", dir)
 	assert.Contains(t, out, "restore a backup")
-}
-
-// SIGTERM lets an open request finish, and the process ends with 0.
-func TestServeEndsGracefully(t *testing.T) {
-	s := startServer(t, filepath.Join(t.TempDir(), "data"))
-	r, w := io.Pipe()
-	answered := make(chan error, 1)
-	client := &http.Client{Transport: &http.Transport{ExpectContinueTimeout: time.Minute}}
-	go func() {
-		req, _ := http.NewRequest(http.MethodPost, s.URLs.API+"/episodes", r)
-		req.Header.Set("Content-Type", "application/x-ndjson")
-		req.Header.Set("Expect", "100-continue") // the body is sent once the handler reads it
-		resp, err := client.Do(req)
-		if err == nil {
-			defer resp.Body.Close()
-			if resp.StatusCode != http.StatusOK {
-				err = errors.New(resp.Status)
-			}
-		}
-		answered <- err
-	}()
-	_, err := io.WriteString(w, `{"id":"open","steps":[{"tool":"a:b"}]}`+"\n")
-	require.NoError(t, err)
-	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
-	page, err := url.Parse(s.URLs.Page)
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { // it has closed its port
-		conn, err := net.Dial("tcp", page.Host)
-		if err == nil {
-			conn.Close()
-		}
-		return err != nil
-	}, 30*time.Second, time.Millisecond)
-	require.NoError(t, w.Close())
-	require.NoError(t, <-answered)
-	require.NoError(t, s.cmd.Wait(), s.stderr)
-	out, errs, code := waymark(t, "", "export", "--format", "waymark", "--data", s.dir)
-	require.Zero(t, code, errs)
-	assert.Contains(t, out, `"id":"open"`)
 }
 
 // A request in flight at SIGTERM is answered, over HTTP and MCP: one that ends in time with its answer, another with a
@@ -251,11 +214,11 @@ func TestRequestsInFlightAtSIGTERM(t *testing.T) {
 				}))
 				t.Cleanup(model.Close)
 				s := startServer(t, filepath.Join(t.TempDir(), "data"), "--judge-url", model.URL+"/v1", "--judge-model", "m")
-				url, body := s.URLs.API+"/score/hypothesis", question
+				address, body := s.URLs.API+"/score/hypothesis", question
 				if road == "MCP" {
-					url, body = s.URLs.MCP, call
+					address, body = s.URLs.MCP, call
 				}
-				req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
+				req, err := http.NewRequest(http.MethodPost, address, strings.NewReader(body))
 				require.NoError(t, err)
 				for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
 					"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "score"} {
@@ -265,20 +228,16 @@ func TestRequestsInFlightAtSIGTERM(t *testing.T) {
 					<-asked
 					s.cmd.Process.Signal(syscall.SIGTERM)
 					if ends {
-						time.Sleep(100 * time.Millisecond) // shutdown has begun
+						awaitClosed(s) // shutdown has begun
 						close(answer)
 					}
 				}()
-				resp, err := http.DefaultClient.Do(req)
-				require.NoError(t, err)
-				defer resp.Body.Close()
-				data, err := io.ReadAll(resp.Body)
-				require.NoError(t, err)
+				resp, text := sent(t, req)
 				if ends {
-					assert.Equal(t, http.StatusOK, resp.StatusCode, string(data))
-					assert.Contains(t, string(data), "unscored")
+					assert.Equal(t, http.StatusOK, resp.StatusCode, text)
+					assert.Contains(t, text, "unscored")
 				} else {
-					assert.Equal(t, http.StatusServiceUnavailable, resp.StatusCode, string(data))
+					assert.Equal(t, http.StatusServiceUnavailable, resp.StatusCode, text)
 					assert.Equal(t, "application/problem+json", resp.Header.Get("Content-Type"))
 					assert.NotEmpty(t, resp.Header.Get("Retry-After"))
 				}
@@ -288,77 +247,50 @@ func TestRequestsInFlightAtSIGTERM(t *testing.T) {
 	}
 }
 
-// Off loopback every request needs a key, so there has to be one first.
-func TestServeBeyondThisMachine(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "data")
-	_, errs, code := waymark(t, "", "serve", "--data", dir, "--addr", "0.0.0.0:0")
-	assert.Equal(t, exitFailed, code)
-	assert.Contains(t, errs, "waymark keys create")
-
-	key, errs, code := waymark(t, "", "keys", "create", "--data", dir, "--workspace", "team")
-	require.Zero(t, code, errs)
-	s := startServer(t, dir, "--addr", "0.0.0.0:0")
-	get := func(key string) int {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URLs.API+"/stats", nil)
-		require.NoError(t, err)
-		if key != "" {
-			req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(key))
-		}
-		resp, err := http.DefaultClient.Do(req)
-		require.NoError(t, err)
-		resp.Body.Close()
-		return resp.StatusCode
+// awaitClosed waits until a server has closed its port.
+func awaitClosed(s *serving) {
+	page, _ := url.Parse(s.URLs.Page) // the server wrote it
+	for conn, err := net.Dial("tcp", page.Host); err == nil; conn, err = net.Dial("tcp", page.Host) {
+		conn.Close()
+		time.Sleep(time.Millisecond)
 	}
-	assert.Equal(t, http.StatusUnauthorized, get(""))
-	assert.Equal(t, http.StatusOK, get(key))
-
-	// The command line of the same user needs none, and a revoked key fails at once.
-	list, errs, code := waymark(t, "", "keys", "list", "--data", dir)
-	require.Zero(t, code, errs)
-	id := strings.Fields(strings.Split(list, "\n")[1])[0]
-	_, errs, code = waymark(t, "", "keys", "revoke", id, "--data", dir)
-	require.Zero(t, code, errs)
-	assert.Equal(t, http.StatusUnauthorized, get(key))
 }
 
-// With an endpoint, the texts of the catalog are embedded there, under the key from the environment;
-// a wrong one is wrong usage.
-func TestServeWithEmbeddings(t *testing.T) {
-	_, errs, code := waymark(t, "", "serve", "--data", filepath.Join(t.TempDir(), "data"), "--addr", "127.0.0.1:0", "--embeddings-url", "127.0.0.1:1", "--embeddings-model", "m")
-	assert.Equal(t, exitUsage, code)
-	assert.Contains(t, errs, "base URL")
+// Off loopback every request needs a key, so there has to be one first.
+func TestServeBeyondThisMachine(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	_, errs := says(t, exitFailed, "serve", "--data", dir, "--addr", "0.0.0.0:0")
+	assert.Contains(t, errs, "waymark keys create")
 
-	var asked atomic.Int64
+	key := newKey(t, dir)
+	s := startServer(t, dir, "--addr", "0.0.0.0:0")
+	assert.Equal(t, http.StatusUnauthorized, createdKey{}.asks(t, s.URLs.API))
+	assert.Equal(t, http.StatusOK, key.asks(t, s.URLs.API))
+
+	// The command line of the same user needs none, and a revoked key fails at once.
+	says(t, 0, "keys", "revoke", key.ID, "--data", dir)
+	assert.Equal(t, http.StatusUnauthorized, key.asks(t, s.URLs.API))
+}
+
+// With an endpoint, the texts of the catalog are embedded there, under the key from the environment, which is shown
+// nowhere.
+func TestServeWithEmbeddings(t *testing.T) {
+	asked := make(chan [2]string, 10)
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var q struct {
-			Input []string `json:"input"`
-			Model string   `json:"model"`
+		var q struct{ Model string }
+		_ = json.NewDecoder(r.Body).Decode(&q) // the test compares what it holds
+		select {
+		case asked <- [2]string{q.Model, r.Header.Get("Authorization")}:
+		default:
 		}
-		if json.NewDecoder(r.Body).Decode(&q) != nil || q.Model != "little" || r.Header.Get("Authorization") != "Bearer sesame" {
-			w.WriteHeader(http.StatusForbidden)
-			return
-		}
-		asked.Add(int64(len(q.Input)))
-		type vector struct {
-			Index     int       `json:"index"`
-			Embedding []float32 `json:"embedding"`
-		}
-		var answer struct {
-			Data []vector `json:"data"`
-		}
-		for i, text := range q.Input { // as in: how long, how many words
-			answer.Data = append(answer.Data, vector{i, []float32{float32(len(text)), float32(strings.Count(text, " ")), 1}})
-		}
-		json.NewEncoder(w).Encode(answer)
+		w.WriteHeader(http.StatusForbidden)
 	}))
 	defer endpoint.Close()
 	t.Setenv("WAYMARK_EMBEDDINGS_KEY", "sesame")
 	s := startServer(t, filepath.Join(t.TempDir(), "data"), "--embeddings-url", endpoint.URL+"/v1", "--embeddings-model", "little")
-	_, errs, code = waymark(t, `{"kind":"tool","id":"fs:read_file","name":"read_file","description":"Reads a file."}`+"\n", "import", "-", "--format", "waymark", "--data", s.dir)
-	require.Zero(t, code, errs)
-	require.Eventually(t, func() bool { return asked.Load() > 0 }, 2*time.Minute, 5*time.Millisecond, "the endpoint was never asked") // beside the import
-	_, errs, code = waymark(t, "", "rebuild", "--verify", "--data", s.dir)
-	require.Zero(t, code, errs)
+	given(t, `{"kind":"tool","id":"fs:read_file","name":"read_file","description":"Reads a file."}`+"\n", "import", "-", "--format", "waymark", "--data", s.dir)
+	assert.Equal(t, [2]string{"little", "Bearer sesame"}, <-asked) // beside the import
 	assert.Zero(t, s.stop(t))
 	assert.NotContains(t, s.stderr.String(), "sesame")
 }
@@ -367,55 +299,44 @@ func TestServeWithEmbeddings(t *testing.T) {
 // environment are for every process.
 func TestSettingsBesideAServer(t *testing.T) {
 	s := startServer(t, filepath.Join(t.TempDir(), "data"))
-	for _, flag := range []string{"--thesaurus=none.txt", "--judge-url=http://127.0.0.1:1/v1", "--judge-model=m", "--record-scores=false"} {
-		args := []string{"score", "hypothesis", "-", flag}
-		if strings.HasPrefix(flag, "--thesaurus") {
-			args = []string{"search", "zorble", flag}
-		}
+	for _, args := range [][]string{{"search", "zorble", "--thesaurus", "none.txt"}, {"score", "hypothesis", "-", "--record-scores=false"}} {
 		_, errs, code := waymark(t, `{"hypotheses":[]}`, append(args, "--data", s.dir)...)
-		assert.Equal(t, exitUsage, code, errs)
-		name, _, _ := strings.Cut(flag, "=")
-		assert.Contains(t, errs, name+" has no effect: the server at http://")
+		assert.Equal(t, exitUsage, code)
+		assert.Regexp(t, `--(thesaurus|record-scores) has no effect: the server at http://`, errs)
 	}
 	t.Setenv("WAYMARK_THESAURUS", "none.txt")
-	_, errs, code := waymark(t, "", "search", "zorble", "--data", s.dir)
-	assert.Zero(t, code, errs)
+	_, errs := says(t, 0, "search", "zorble", "--data", s.dir)
 	assert.NotContains(t, errs, "no effect")
-	out, _, _ := waymark(t, "", "doctor", "--data", s.dir)
+	out, _ := says(t, 0, "doctor", "--data", s.dir)
 	assert.Regexp(t, `(?m)^addr +127\.0\.0\.1:0 +flag +--addr`, out)
 	assert.NotContains(t, out, "none.txt")
 	assert.Zero(t, s.stop(t))
 }
 
-// A first start imports the sample; a second one reuses the store. Its model is that of the README's session.
+// A first start imports the sample. Its model is that of the README's session.
 func TestServeSample(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "data")
+	t.Parallel()
 	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	require.NoError(t, err)
 	model := regexp.MustCompile(`(?m)^model +sha256:\w+ at \d+$`).FindString(string(readme))
 	require.NotEmpty(t, model)
-	for start := range 2 {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // against a hang
-		defer cancel()
-		cmd := exec.CommandContext(ctx, program, "serve", "--data", dir, "--addr", "127.0.0.1:0", "--sample")
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		pipe, err := cmd.StdoutPipe()
-		require.NoError(t, err)
-		require.NoError(t, cmd.Start())
-		var out bytes.Buffer
-		b := make([]byte, 4096)
-		for !strings.Contains(out.String(), "Tell a host") {
-			n, err := pipe.Read(b)
-			out.Write(b[:n])
-			require.NoError(t, err, "%s%s", &out, &stderr)
-		}
-		require.NoError(t, cmd.Process.Signal(os.Interrupt))
-		io.Copy(&out, pipe)
-		require.NoError(t, cmd.Wait(), stderr.String())
-		assert.Equal(t, start == 0, strings.Contains(out.String(), model), out.String())
-		assert.Contains(t, out.String(), "/mcp")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // against a hang
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "serve", "--data", filepath.Join(t.TempDir(), "data"), "--addr", "127.0.0.1:0", "--sample")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	pipe, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	said := ""
+	for lines := bufio.NewScanner(pipe); !strings.Contains(said, "Tell a host") && lines.Scan(); {
+		said += lines.Text() + "\n"
 	}
+	assert.Contains(t, said, model, &stderr)
+	assert.Contains(t, said, "/mcp")
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	io.Copy(io.Discard, pipe)
+	require.NoError(t, cmd.Wait(), &stderr)
 }
 
 // An interrupted rebuild is canceled where it runs.
@@ -423,15 +344,12 @@ func TestInterruptedRebuild(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no interrupts are sent to other processes")
 	}
-	s := startServer(t, sampleStore(t))
+	t.Parallel()
+	s := startServer(t, loadStore(t))
 	canceled := func(id string) bool {
 		var job live.Job
 		require.Eventually(t, func() bool {
-			resp, err := http.Get(s.URLs.API + "/jobs/" + id)
-			require.NoError(t, err)
-			defer resp.Body.Close()
-			require.Equal(t, http.StatusOK, resp.StatusCode, resp.Request.URL)
-			require.NoError(t, json.NewDecoder(resp.Body).Decode(&job))
+			askOver(t, http.MethodGet, s.URLs.API+"/jobs/"+id, "", http.StatusOK, &job)
 			return job.State != live.JobRunning
 		}, 2*time.Minute, 10*time.Millisecond)
 		return job.State == live.JobCanceled

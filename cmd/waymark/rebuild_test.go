@@ -16,68 +16,34 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"waymark/live"
+	"waymark/suggest"
 )
 
-// rebuilding is a rebuild that has begun.
-type rebuilding struct {
-	*exec.Cmd
-	ended chan error
-}
-
-// startRebuild starts a rebuild of a workspace with many tasks and returns once it is judging.
-func startRebuild(t *testing.T, dir string) *rebuilding {
-	t.Helper()
-	r := &rebuilding{exec.Command(program, "rebuild", "--data", dir, "--progress", "plain"), make(chan error, 1)}
+// A rebuild without a server answers everybody else from the active model, records, and lets hosts start; when it ends,
+// the hosts go on.
+func TestRebuildLocksNobodyOut(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	var lines strings.Builder
+	for i := range 4000 { // the judgement alone takes seconds
+		fmt.Fprintf(&lines, `{"kind":"episode","id":"t%d","steps":[{"tool":"a:t%d"},{"tool":"b:t%d"},{"tool":"c:t%d"}]}`+"\n", i, i%31, i*7%41, i%31)
+	}
+	given(t, lines.String(), "import", "-", "--format", "waymark", "--data", dir)
+	r := exec.Command(program, "rebuild", "--data", dir, "--progress", "plain")
 	errs, err := r.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, r.Start())
 	t.Cleanup(func() { r.Process.Kill() })
 	said := bufio.NewReader(errs)
-	first, err := said.ReadString('\n')
-	require.NoError(t, err, first)
+	_, err = said.ReadString('\n') // it is judging
+	require.NoError(t, err)
+	ended := make(chan error, 1)
 	go func() {
-		rest, _ := io.ReadAll(said)
-		if err := r.Wait(); err != nil {
-			r.ended <- fmt.Errorf("%w: %s%s", err, first, rest)
-		}
-		close(r.ended)
+		_, _ = io.Copy(io.Discard, said)
+		ended <- r.Wait()
 	}()
-	return r
-}
-
-// goesOn reports whether the rebuild has not ended.
-func (r *rebuilding) goesOn() bool {
-	select {
-	case err, failed := <-r.ended:
-		if failed {
-			r.ended <- err
-		}
-		return false
-	default:
-		return true
-	}
-}
-
-// manyTasks fills a workspace: its judgement alone takes seconds.
-func manyTasks(t *testing.T) (dir string) {
-	dir = filepath.Join(t.TempDir(), "data")
-	var lines strings.Builder
-	for i := range 4000 {
-		fmt.Fprintf(&lines, `{"kind":"episode","id":"t%d","steps":[{"tool":"a:t%d"},{"tool":"b:t%d"},{"tool":"c:t%d"}]}`+"\n", i, i%31, i*7%41, i%31)
-	}
-	_, errs, code := waymark(t, lines.String(), "import", "-", "--format", "waymark", "--data", dir)
-	require.Zero(t, code, errs)
-	return dir
-}
-
-// A rebuild without a server answers everybody else from the active model, records, and lets hosts start; when it ends,
-// the hosts go on.
-func TestRebuildLocksNobodyOut(t *testing.T) {
-	dir := manyTasks(t)
-	r := startRebuild(t, dir)
 	asked := `{"id":"meanwhile","steps":[{"tool":"a:t1"},{"tool":"b:t7"}]}`
-	_, errs, code := waymark(t, asked, "record", "-", "--data", dir)
-	require.Zero(t, code, errs)
+	given(t, asked, "record", "-", "--data", dir)
 	out, _ := says(t, 0, "next", "--after", "a:t1", "--profile", "seed", "--data", dir)
 	assert.Contains(t, out, "c:t1")
 	w := &work{}
@@ -86,8 +52,8 @@ func TestRebuildLocksNobodyOut(t *testing.T) {
 	owner, err := readOwner(dir)
 	require.NoError(t, err)
 	assert.Equal(t, r.Process.Pid, owner.PID)
-	assert.True(t, r.goesOn(), "the history is too short for this test")
-	require.NoError(t, <-r.ended)
+	assert.Empty(t, ended, "the history is too short for this test")
+	require.NoError(t, <-ended)
 	answering(t, 2, h)
 	h.end(func() { h.session.Close() })
 	w.check(t, dir)
@@ -96,35 +62,50 @@ func TestRebuildLocksNobodyOut(t *testing.T) {
 	says(t, 0, "rebuild", "--verify", "--data", dir)
 }
 
-// --dry-run says what a rebuild would do, and nothing is appended; --all does every workspace, and exits as the worst.
-func TestRebuildAllAndDryRun(t *testing.T) {
+// ways are tasks in which what follows b depends on what came before it: what only the learned profile
+// sees. Reversed, the other thing follows.
+func ways(from, tasks int, reversed bool) string {
+	var lines strings.Builder
+	for i := from; i < from+tasks; i++ {
+		first := i * 7 % 5 % 2
+		last := first
+		if reversed {
+			last = 1 - first
+		}
+		fmt.Fprintf(&lines, `{"kind":"episode","id":"way%d","steps":[{"tool":"%s"},{"tool":"b"},{"tool":"%s"}]}`+"\n", i, []string{"a", "d"}[first], []string{"c", "e"}[last])
+	}
+	return lines.String()
+}
+
+// A bad batch is imported: the model in force stays until somebody insists, and everything says so. --dry-run says what
+// a rebuild would do, and nothing is appended; --all does every workspace, and exits as the worst.
+func TestRefusedRebuild(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	run := func(code int, stdin string, args ...string) string {
+	bad := func(code int, args ...string) string {
 		t.Helper()
-		out, errs, got := waymark(t, stdin, append(args, "--data", dir)...)
-		require.Equal(t, code, got, "%v: %s%s", args, out, errs)
+		out, _ := says(t, code, append(args, "--workspace", "bad", "--data", dir)...)
 		return out
 	}
-	run(exitDone, ways(0, 200, false), "import", "-", "--format", "waymark", "--workspace", "bad")
-	assert.Regexp(t, `^would be published; judged in `, run(exitDone, "", "rebuild", "--dry-run", "--workspace", "bad"))
-	run(exitDone, "", "rebuild", "--workspace", "bad")
-	run(exitDone, ways(200, 300, true)+ways(500, 100, false), "import", "-", "--format", "waymark", "--workspace", "bad")
-	run(exitDone, ways(0, 200, false), "import", "-", "--format", "waymark", "--workspace", "good")
-	head := func(workspace string) (at uint64) {
-		var a struct {
-			Model struct {
-				Seq uint64 `json:"seq"`
-			} `json:"model"`
-		}
-		require.NoError(t, json.Unmarshal([]byte(run(exitDone, "", "next", "--json", "--workspace", workspace)), &a))
-		require.NotZero(t, a.Model.Seq)
-		return a.Model.Seq
+	batch := func(workspace, lines string) string {
+		return given(t, lines, "import", "-", "--format", "waymark", "--workspace", workspace, "--data", dir)
 	}
-	before := []uint64{head("bad"), head("good")}
-	out := run(exitNegative, "", "rebuild", "--dry-run", "--all")
+	batch("bad", ways(0, 200, false))
+	assert.Regexp(t, `^would be published; judged in `, bad(exitDone, "rebuild", "--dry-run"))
+	assert.Regexp(t, `rebuilt in .*; .*after a context`, bad(exitDone, "rebuild"))
+	asked := func() (a suggest.NextAnswer) {
+		require.NoError(t, json.Unmarshal([]byte(bad(exitDone, "next", "--after", "a,b", "--json")), &a))
+		return a
+	}
+	assert.Equal(t, suggest.ProfileLearned, asked().Model.Profile)
+	assert.Regexp(t, `held back +REFUSED, .*rebuild --force`, batch("bad", ways(200, 300, true)+ways(500, 100, false)))
+	batch("good", ways(0, 200, false))
+
+	before := asked().Model.Seq
+	out, _ := says(t, exitNegative, "rebuild", "--dry-run", "--all", "--data", dir)
 	assert.Regexp(t, `(?s)^bad: NOT published: .*; WORSE after a context \(mrr .*\ndefault: would be published; judged in [^\n]*\ngood: would be published; [^\n]*no worse[^\n]*\n$`, out)
-	assert.Equal(t, before, []uint64{head("bad"), head("good")})
-	out = run(exitNegative, "", "rebuild", "--all", "--json")
+	assert.Equal(t, before, asked().Model.Seq)
+	out, _ = says(t, exitNegative, "rebuild", "--all", "--json", "--data", dir)
 	states := map[string]live.JobState{}
 	for line := range strings.Lines(out) {
 		var l struct {
@@ -135,12 +116,17 @@ func TestRebuildAllAndDryRun(t *testing.T) {
 		states[l.Workspace] = l.Job.State
 	}
 	assert.Equal(t, map[string]live.JobState{"bad": live.JobRefused, "default": live.JobDone, "good": live.JobDone}, states)
-	assert.Greater(t, head("good"), before[1])
-	run(exitDone, "", "rebuild", "--all", "--verify")
-	for _, other := range []string{"--force", "--verify"} {
-		run(exitUsage, "", "rebuild", "--dry-run", other)
+	assert.Regexp(t, `rebuild +FAILED +REFUSED, .*WORSE after a context .*event \d+`, bad(exitNegative, "doctor"))
+	says(t, exitDone, "rebuild", "--all", "--verify", "--data", dir)
+
+	out = bad(exitDone, "rebuild", "--force")
+	assert.Contains(t, out, "rebuilt in")
+	assert.Contains(t, out, "WORSE")
+	assert.Regexp(t, `rebuild +ok +published by force`, bad(exitDone, "doctor"))
+	bad(exitDone, "rebuild", "--verify")
+	for _, wrong := range []string{"--dry-run --force", "--dry-run --verify", "--force --verify", "--all"} {
+		bad(exitUsage, append([]string{"rebuild"}, strings.Fields(wrong)...)...)
 	}
-	run(exitUsage, "", "rebuild", "--all", "--workspace", "good")
 }
 
 // The units and the manifest of docs/rebuild.md are accepted by what reads them, as far as it is installed.

@@ -16,19 +16,18 @@ import (
 
 // The example of docs/runs.md does what is said there.
 func TestRunsExample(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "runs.md"))
 	require.NoError(t, err)
 	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(text, -1)
 	require.Len(t, blocks, 2)
 	data := filepath.Join(t.TempDir(), "data")
 	for _, b := range blocks {
-		_, errs, code := waymark(t, string(b[1]), "capability", "import", "-", "--data", data)
-		require.Zero(t, code, errs)
+		given(t, string(b[1]), "capability", "import", "-", "--data", data)
 	}
 	params := `{"hypotheses":[{"id":"h1","scores":{"specificity":4,"novelty":3,"connection_validity":4,"feasibility":3,"grounding":2}},
 	 {"id":"h2","scores":{"specificity":5,"novelty":4,"connection_validity":4,"feasibility":4,"grounding":4}}]}`
-	out, errs, code := waymark(t, "", "run", "best-hypothesis", "--params", params, "--json", "--data", data)
-	require.Zero(t, code, errs)
+	out, _ := says(t, 0, "run", "best-hypothesis", "--params", params, "--json", "--data", data)
 	var s struct {
 		State  string
 		Output json.RawMessage
@@ -36,30 +35,6 @@ func TestRunsExample(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(out), &s))
 	assert.Equal(t, "done", s.State)
 	assert.JSONEq(t, `{"best":"h2","of":2}`, string(s.Output))
-}
-
-// The command takes the answer of waymark dag as it is, and refuses the fields that the server refuses.
-func TestRunTakesADAGAnswer(t *testing.T) {
-	data := filepath.Join(t.TempDir(), "data")
-	history := ""
-	for _, id := range []string{"a", "b", "c", "d", "e"} {
-		history += `{"id":"` + id + `","intent":"read a note and send it","steps":[{"tool":"note:read"},{"tool":"mail:send"}],"outcome":"success"}` + "\n"
-	}
-	_, errs, code := waymark(t, history, "record", "-", "--data", data)
-	require.Zero(t, code, errs)
-	_, errs, code = waymark(t, "", "rebuild", "--data", data)
-	require.Zero(t, code, errs)
-	answer, errs, code := waymark(t, "", "dag", "read a note and send it", "--json", "--data", data)
-	require.Zero(t, code, errs)
-	var fields map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal([]byte(answer), &fields))
-	require.Contains(t, fields, "confidence")
-
-	out, errs, _ := waymark(t, answer, "run", "-", "--dry-run", "--json", "--data", data)
-	assert.NotContains(t, out+errs, "unknown field")
-	_, errs, code = waymark(t, strings.Replace(answer, `"tasks":`, `"bogus":1,"tasks":`, 1), "run", "-", "--dry-run", "--data", data)
-	assert.Equal(t, 1, code, errs)
-	assert.Contains(t, errs, `unknown field "bogus"`)
 }
 
 // Whoever approves sees tool, server and arguments, without secrets and hidden characters.

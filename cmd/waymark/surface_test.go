@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 // TestSurface compares the program with testdata/surface.tsv, the whole surface: commands, HTTP operations with their
 // scopes, and MCP tools.
 func TestSurface(t *testing.T) {
+	t.Parallel()
 	table, err := os.ReadFile(filepath.Join("testdata", "surface.tsv"))
 	require.NoError(t, err)
 	want, got := map[string]string{}, map[string]string{} // scope by surface and name
@@ -61,7 +61,7 @@ func TestSurface(t *testing.T) {
 	var spec struct {
 		Paths map[string]map[string]struct{ Description string }
 	}
-	fetch(t, base+"/openapi.json", &spec)
+	askOver(t, http.MethodGet, base+"/openapi.json", "", http.StatusOK, &spec)
 	for path, methods := range spec.Paths {
 		for method, op := range methods {
 			scope := "-"
@@ -74,7 +74,7 @@ func TestSurface(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/docs", "/"} {
-		fetch(t, base+path, nil)
+		askOver(t, http.MethodGet, base+path, "", http.StatusOK, nil)
 	}
 
 	var differences []string
@@ -134,15 +134,4 @@ func commands(c *cobra.Command, path string) (all []string) {
 		all = append(all, commands(sub, strings.TrimSpace(path+" "+sub.Name()))...)
 	}
 	return all
-}
-
-// fetch sends a GET request, which must be answered with 200, and decodes the answer.
-func fetch(t *testing.T, url string, answer any) {
-	resp, err := http.Get(url)
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	require.Equal(t, http.StatusOK, resp.StatusCode, url)
-	if answer != nil {
-		require.NoError(t, json.NewDecoder(resp.Body).Decode(answer))
-	}
 }

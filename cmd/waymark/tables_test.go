@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"strings"
 	"testing"
 
@@ -24,19 +23,4 @@ func TestCleanTakesWhatSteersATerminal(t *testing.T) {
 	}
 	assert.Equal(t, strings.Repeat("é", maxText-1)+"…", truncated(clean(strings.Repeat("é", 500)), maxText))
 	assert.Equal(t, strings.Repeat("é", maxText), truncated(clean(strings.Repeat("é", maxText)), maxText))
-}
-
-// Every form in which episodes may come is known by its beginning, and comes through whole.
-func TestJSONLines(t *testing.T) {
-	for in, want := range map[string]bool{
-		"{\"id\":1}\n\n{\"id\":2}\n": true, "\n \n{\"id\":1}": true, "{\n\"id\": 1\n}\n": false, "[{\"id\":1},\n {\"id\":2}]": false,
-		"[]": false, "{\"id\":\n{\"id\":2}\n": true, "[{\"id\":1}": false, " \n": false, "": false,
-	} {
-		rest, lines, err := jsonLines(strings.NewReader(in))
-		assert.NoError(t, err)
-		assert.Equal(t, want, lines, in)
-		whole, err := io.ReadAll(rest)
-		assert.NoError(t, err)
-		assert.Equal(t, in, string(whole))
-	}
 }

@@ -39,6 +39,7 @@ func certify(t *testing.T, dir string, serial int64) (cert, key string) {
 // A server with a certificate speaks TLS and reads a renewed one, and
 // commands of this machine go on as before.
 func TestServeTLS(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	says(t, 0, "keys", "create", "--name", "k", "--data", data)
 	dir := t.TempDir()

@@ -13,6 +13,7 @@ import (
 
 // Spans that were acknowledged are recorded although the server was killed before their trace was complete.
 func TestTracesAfterAKill(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir)
 	span := func(id, parent, tool, from, to string) string {

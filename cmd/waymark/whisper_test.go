@@ -55,6 +55,7 @@ func hookSpecific(said map[string]any) any {
 // The hooks of each host record a session and tell what a history gives reason to, with the programs and a server as they
 // are installed.
 func TestWhisper(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	history := filepath.Join(t.TempDir(), "history.jsonl")
 	require.NoError(t, os.WriteFile(history, []byte(failing(200)), 0o600))
