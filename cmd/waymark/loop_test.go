@@ -170,7 +170,8 @@ func TestGraphIsThatOfTheTranscript(t *testing.T) {
 	const shops = 3
 	config := map[string]any{}
 	for i := range shops {
-		config[fmt.Sprint("shop-", i)] = map[string]any{"command": os.Args[0], "env": map[string]string{shopVariable: "1"}}
+		id := fmt.Sprint("shop-", i)
+		config[id] = map[string]any{"command": os.Args[0], "env": map[string]string{shopVariable: id}}
 	}
 	text, err := json.Marshal(map[string]any{"mcpServers": config})
 	require.NoError(t, err)
