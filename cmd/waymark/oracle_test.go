@@ -71,6 +71,7 @@ func TestOracle(t *testing.T) {
 			case "surface":
 				says(t, 0, "import", sampleCut(t, 90, "forge", "metrics", "tracker", "chat"), "--data", o.data)
 			case "engine":
+				o.data = filepath.Join(t.TempDir(), "data")
 				require.NoError(t, copySample(o.data))
 				says(t, 0, "next", "--profile", "learned", "--data", o.data) // fits once: a server would answer with the seed meanwhile
 			}
