@@ -10,7 +10,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
-	"mime"
 	"net/http"
 	"path"
 	"regexp"
@@ -79,6 +78,10 @@ type File struct {
 	mediaType, etag, freshFor string
 }
 
+// mediaTypes holds the types by the endings of file names. Those of the system may differ, and then no browser loads a module.
+var mediaTypes = map[string]string{".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8",
+	".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+
 // Load returns the embedded files by the path at which they are served: the document, and what it loads below the hash
 // of all files. So browsers may keep each file for ever, and never mix the modules of two versions.
 func Load() (map[string]File, error) {
@@ -102,7 +105,7 @@ func Load() (map[string]File, error) {
 			where, fresh = "/", "no-cache"
 			content = bytes.ReplaceAll(content, []byte("VERSION"), []byte(version))
 		}
-		files[where] = File{content, mime.TypeByExtension(path.Ext(name)), `"` + version + `"`, fresh}
+		files[where] = File{content, mediaTypes[path.Ext(name)], `"` + version + `"`, fresh}
 	}
 	return files, err
 }
