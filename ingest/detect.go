@@ -37,10 +37,13 @@ func (in *input) detect() ([]string, error) {
 			return []string{"dataset"}, nil
 		}
 	}
-	found, unread := map[string]bool{}, error(nil)
+	found, unread, nothing := map[string]bool{}, error(nil), errEmpty
 	err := in.files(func(name, format string, err error) error {
 		if err != nil && !errors.Is(err, ErrFormat) && !errors.Is(err, errEmpty) && unread == nil {
 			unread = fmt.Errorf("%s %w", name, unreadable(err))
+		}
+		if errors.Is(err, ErrFormat) {
+			nothing = ErrFormat
 		}
 		found[format] = true
 		return nil
@@ -52,7 +55,7 @@ func (in *input) detect() ([]string, error) {
 		}
 	}
 	if all == nil && err == nil {
-		err = cmp.Or(unread, ErrFormat)
+		err = cmp.Or(unread, nothing)
 	}
 	return all, err
 }
