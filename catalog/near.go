@@ -70,13 +70,11 @@ func fold(id string) string {
 
 // distance is the number of insertions, deletions, substitutions and transpositions of neighbours between two texts.
 func distance(a, b []rune) int {
-	var before []int
-	last := make([]int, len(b)+1)
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j
 	}
 	for i := range a {
-		row := make([]int, len(b)+1)
 		row[0] = i + 1
 		for j := range b {
 			edit := 1
@@ -88,7 +86,7 @@ func distance(a, b []rune) int {
 				row[j+1] = min(row[j+1], before[j-1]+1)
 			}
 		}
-		before, last = last, row
+		before, last, row = last, row, before
 	}
 	return last[len(b)]
 }
