@@ -16,7 +16,10 @@ func TestHostSchema(t *testing.T) {
 		{"several types", `{"type":["object","null"]}`, `{"type":"object"}`},
 		{"boolean properties", `{"type":"object","properties":{"b":true,"a":false}}`, `{"type":"object","properties":{"b":{},"a":{"not":{}}}}`},
 		{"other booleans stay", `{"type":"object","additionalProperties":false,"properties":{"a":{"items":true}}}`, `{"type":"object","additionalProperties":false,"properties":{"a":{"items":true}}}`},
-		{"empty lists", `{"type":"object","properties":[],"required":null}`, `{"type":"object"}`},
+		{"empty lists", `{"type":"object","properties":[],"required":null}`, `{"type":"object","properties":{}}`},
+		{"below", `{"type":"object","$defs":{"a":{"items":[{"properties":{"properties":{"properties":[]}}}]}},"anyOf":[{"properties":{"b":true}}]}`,
+			`{"type":"object","$defs":{"a":{"items":[{"properties":{"properties":{"properties":{}}}}]}},"anyOf":[{"properties":{"b":{}}}]}`},
+		{"data", `{"type":"object","properties":{"a":{"default":{"properties":[]}}}}`, `{"type":"object","properties":{"a":{"default":{"properties":[]}}}}`},
 		{"required", `{"type":"object","required":["a",null],"properties":{"required":{"required":"b"}}}`, `{"type":"object","required":["a"],"properties":{"required":{"required":"b"}}}`},
 		{"numbers and order stay", `{"type":"object","properties":{"b":{},"a":{"maximum":1e400,"minimum":12345678901234567890}}}`, ``},
 	} {

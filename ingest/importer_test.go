@@ -233,7 +233,7 @@ func TestReadErrors(t *testing.T) {
 	assert.ErrorContains(t, one("testdata/dataset", Options{Format: "csv"}), `unknown format "csv"`)
 	assert.ErrorContains(t, one("testdata/dataset", Options{Split: "dev"}), `split "dev"`)
 	assert.ErrorContains(t, one("testdata/claude", Options{Format: "dataset"}), "neither tools.jsonl")
-	assert.ErrorIs(t, one(t.TempDir(), Options{}), ErrFormat)
+	assert.ErrorIs(t, one(t.TempDir(), Options{}), errEmpty)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
