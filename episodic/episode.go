@@ -1,7 +1,7 @@
 // Package episodic holds recorded tasks and the statistics that follow from them.
 //
 // An [Episode] is one recorded task: an intent, the steps in order (each a call of a tool or capability)
-// and an outcome. Episodes are appended and never changed. They yield
+// and an outcome. It may grow by further steps. Episodes yield
 //
 //   - transitions: which tool followed which ([Episode.Transitions]), the edges of the tool graph;
 //   - memory: how often a tool worked, alone and right after another tool ([Memory]).

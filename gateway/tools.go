@@ -201,7 +201,7 @@ func (u *upstream) list(ctx context.Context, l *link) error {
 			tools[c.tool.ID] = c
 		}
 	}
-	return u.fresh(ctx, u, tools, u.offers(ctx, l))
+	return u.onList(ctx, u, tools, u.offers(ctx, l))
 }
 
 // errEndless means that a list was not read to its end: it is too long or repeats a page.

@@ -50,7 +50,7 @@ type upstream struct {
 	breaker endpoint.Circuit
 	slots   *semaphore.Weighted // each call takes one
 	wake    chan struct{}       // signals that the tools may have changed, or that a call needs the idle server
-	fresh   func(context.Context, *upstream, map[string]*contract, Offers) error
+	onList  func(context.Context, *upstream, map[string]*contract, Offers) error
 	cancel  context.CancelFunc
 	done    chan struct{} // closed when the server has ended
 	way     int           // index into ways of the one that worked last
@@ -119,7 +119,7 @@ func newUpstream(d Definition, o Options, fresh func(context.Context, *upstream,
 	}
 	return &upstream{
 		def: d, opts: o, log: o.Logger.With("server", d.ID), slots: semaphore.NewWeighted(int64(o.Limits.Concurrency)), wake: make(chan struct{}, 1),
-		done: make(chan struct{}), fresh: fresh, state: Starting, since: o.Now(), changed: make(chan struct{}),
+		done: make(chan struct{}), onList: fresh, state: Starting, since: o.Now(), changed: make(chan struct{}),
 		breaker: endpoint.Circuit{Trip: o.Limits.BreakAfter, CoolDown: o.Limits.BreakFor, Now: time.Now},
 	}
 }

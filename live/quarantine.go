@@ -207,7 +207,7 @@ func (q *quarantine) ban(ids map[string]suggest.Exclusion) {
 	q.bans, q.valid = ids, false
 }
 
-// exclusions returns base together exclusions the quarantined and the banned entries.
+// exclusions returns base together with the quarantined and the banned entries.
 func (q *quarantine) exclusions(base *suggest.Exclusions) *suggest.Exclusions {
 	q.mu.Lock()
 	defer q.mu.Unlock()

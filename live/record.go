@@ -42,11 +42,11 @@ func (r *RecordResult) reject(of report, why error, conflict bool) {
 	r.Rejected = append(r.Rejected, Rejection{Line: of.line, ID: of.ep.ID, Error: why.Error(), Conflict: conflict})
 }
 
-// outcome is the result for a valid episode.
-type outcome uint8
+// verdict is the result for a valid episode.
+type verdict uint8
 
 const (
-	taken     outcome = iota // appended as it is
+	taken     verdict = iota // appended as it is
 	grown                    // its further steps are appended to the recorded ones
 	duplicate                // nothing is written
 	conflict                 // refused
@@ -66,7 +66,7 @@ type standing struct {
 var outcomes = []struct {
 	name    string
 	applies func(s *standing) bool
-	outcome outcome
+	outcome verdict
 }{
 	{"a new id", func(s *standing) bool { return s.status == storage.Stored }, taken},
 	{"the recorded bytes", func(s *standing) bool { return s.status == storage.Duplicate }, duplicate},
@@ -77,7 +77,7 @@ var outcomes = []struct {
 	{"other steps, which cannot follow", func(*standing) bool { return true }, conflict},
 }
 
-func (s *standing) outcome() outcome {
+func (s *standing) outcome() verdict {
 	for i := range outcomes {
 		if outcomes[i].applies(s) {
 			return outcomes[i].outcome
@@ -87,7 +87,7 @@ func (s *standing) outcome() outcome {
 }
 
 // count counts an outcome other than a conflict, which needs a reason.
-func (r *RecordResult) count(o outcome) {
+func (r *RecordResult) count(o verdict) {
 	switch o {
 	case taken, grown:
 		r.Accepted++

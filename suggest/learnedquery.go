@@ -252,7 +252,7 @@ func (q *query) learnedCandidates(visitAll func(c candidate)) {
 }
 
 // rankObsolete reports whether the rank of a node is obsolete: the node was never used, so that it was ranked by its text
-// alone, and its text has rankObsolete since the build.
+// alone, and its text has changed since the build.
 func (q *query) rankObsolete(n int32) bool { return q.recent.changed(n) && q.Usage.At(n).Steps == 0 }
 
 // rankedDirectly reports whether the ranking has the node itself and its rank is not obsolete.

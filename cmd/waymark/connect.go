@@ -28,8 +28,8 @@ import (
 	"waymark/suggest/semantic"
 )
 
-// house is an open data directory with the components that use it.
-type house struct {
+// openDirectory is an open data directory with the components that use it.
+type openDirectory struct {
 	dir        string
 	logger     *slog.Logger
 	store      *storage.Store
@@ -85,7 +85,7 @@ func (a *app) words(opts *live.Options) (err error) {
 }
 
 // open opens the data directory for this process. It returns storage.ErrInUse if another process has it.
-func (a *app) open(logger *slog.Logger, who access) (*house, error) {
+func (a *app) open(logger *slog.Logger, who access) (*openDirectory, error) {
 	dir, err := filepath.Abs(a.data)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (a *app) open(logger *slog.Logger, who access) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &house{dir: dir, workspace: a.workspace, logger: logger, store: store, unlock: unlock, window: who.window}
+	h := &openDirectory{dir: dir, workspace: a.workspace, logger: logger, store: store, unlock: unlock, window: who.window}
 	h.token = rand.Text()
 	if err := h.note(""); err != nil {
 		return nil, errors.Join(err, store.Close(), unlock())
@@ -209,7 +209,7 @@ func (a *app) askers() (judges score.Judges, err error) {
 
 // note writes the owner note, by which other commands find the process that has the directory. An empty addr means that
 // it takes no requests.
-func (h *house) note(addr string) error {
+func (h *openDirectory) note(addr string) error {
 	command := append([]string{"waymark"}, os.Args[1:]...)
 	for i, arg := range command {
 		command[i] = storage.Name(arg) // an address may have a password
@@ -224,7 +224,7 @@ func (h *house) note(addr string) error {
 }
 
 // client returns a client of the handler in this process.
-func (h *house) client(workspace string) *client {
+func (h *openDirectory) client(workspace string) *client {
 	return &client{
 		http: &http.Client{Transport: h.transport, CheckRedirect: noRedirect},
 		base: "http://localhost", token: h.token, workspace: workspace,
@@ -233,7 +233,7 @@ func (h *house) client(workspace string) *client {
 
 // close closes all components in the order of their dependencies. It removes the note while the lock is still held, so
 // that it cannot remove the note of the next owner.
-func (h *house) close() error {
+func (h *openDirectory) close() error {
 	var err error
 	if h.server != nil {
 		h.server.Close()
@@ -307,7 +307,7 @@ func behind(ctx context.Context, f func(context.Context) error) (stop func() err
 // enter opens the data directory for this process or, if a server has it, returns a client of that server. Another
 // command may be about to end, a server about to listen, or a window about to give way, so enter retries for 5 s, or
 // for longestTakeOver if a window is involved, before its error names the owner.
-func (a *app) enter(ctx context.Context, logger *slog.Logger, who access) (*house, *client, error) {
+func (a *app) enter(ctx context.Context, logger *slog.Logger, who access) (*openDirectory, *client, error) {
 	claims, patience := who.serves && !who.window, 5*time.Second
 	for began, wait := time.Now(), 20*time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
 		if claims && a.claim == nil {

@@ -138,7 +138,7 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool) (err error) 
 }
 
 // takeIn imports the calls that hooks spool, until the returned function is called.
-func (h *house) takeIn(ctx context.Context, workspace string) (stop func()) {
+func (h *openDirectory) takeIn(ctx context.Context, workspace string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var both sync.WaitGroup
 	both.Go(func() { h.feed.Whisper(ctx, h.dir) })
@@ -229,7 +229,7 @@ const takeOver = 100 * time.Millisecond
 const longestTakeOver = 30 * time.Second
 
 // own serves the data directory whenever no other process does, until ctx ends. h is the directory, if it is open.
-func (a *app) own(ctx context.Context, h *house) (err error) {
+func (a *app) own(ctx context.Context, h *openDirectory) (err error) {
 	for {
 		if h != nil {
 			err = a.lend(ctx, h)
@@ -250,7 +250,7 @@ func (a *app) own(ctx context.Context, h *house) (err error) {
 }
 
 // lend answers for the data directory until ctx ends or a server wants it, and closes it.
-func (a *app) lend(ctx context.Context, h *house) (err error) {
+func (a *app) lend(ctx context.Context, h *openDirectory) (err error) {
 	defer func() { err = errors.Join(err, h.close()) }()
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -46,7 +46,7 @@ func (a *app) checkUpstream() error {
 
 // openGateway reads the defined servers and the approvals for them. It starts none. Without any servers it opens the
 // gateway only for a process that serves or adds servers, because that creates the workspace.
-func (a *app) openGateway(h *house, serves bool) error {
+func (a *app) openGateway(h *openDirectory, serves bool) error {
 	if err := a.checkUpstream(); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (a *app) openGateway(h *house, serves bool) error {
 }
 
 // startServers starts the servers that were agreed to, by their current definitions.
-func (h *house) startServers() error {
+func (h *openDirectory) startServers() error {
 	defined, err := gateway.ReadDefinitions(h.dir, h.workspace)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (h *house) startServers() error {
 }
 
 // withhold stores the tools that no answer may suggest.
-func (h *house) withhold() {
+func (h *openDirectory) withhold() {
 	held := map[string]suggest.Exclusion{}
 	for _, w := range h.gateway.Withheld() {
 		absent := suggest.AbsentQuarantined
@@ -96,7 +96,7 @@ func (h *house) withhold() {
 }
 
 // withheld returns the tools that no answer of a workspace may suggest.
-func (h *house) withheld(workspace string) *suggest.Exclusions {
+func (h *openDirectory) withheld(workspace string) *suggest.Exclusions {
 	if workspace != h.workspace {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (h *house) withheld(workspace string) *suggest.Exclusions {
 }
 
 // connected returns the servers that offer their tools to a workspace.
-func (h *house) connected(workspace string) []string {
+func (h *openDirectory) connected(workspace string) []string {
 	if h.gateway == nil || workspace != h.workspace {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (h *house) connected(workspace string) []string {
 }
 
 // PutTools implements [gateway.Catalog]: it adds the tools of servers to the workspace like any other tools.
-func (h *house) PutTools(ctx context.Context, tools []catalog.Tool, rows map[string]storage.Change) error {
+func (h *openDirectory) PutTools(ctx context.Context, tools []catalog.Tool, rows map[string]storage.Change) error {
 	e, err := h.workspaces.Open(ctx, h.workspace)
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (h *house) PutTools(ctx context.Context, tools []catalog.Tool, rows map[str
 }
 
 // RemoveTools implements [gateway.Catalog].
-func (h *house) RemoveTools(ctx context.Context, ids []string) error {
+func (h *openDirectory) RemoveTools(ctx context.Context, ids []string) error {
 	e, err := h.workspaces.Open(ctx, h.workspace)
 	for _, id := range ids {
 		if err == nil {

@@ -87,7 +87,7 @@ func Fit(texts *Texts, tasks []*Task, o Options) *Model {
 	}
 	numeric.Each(len(needs.Questions), func(q int) {
 		from, to := needs.question(q)
-		finders[needs.folds[from]%2].setFound(needs.Values[from*int(rows):to*int(rows)], needs.times[from:to])
+		finders[needs.folds[from]%2].setFound(needs.Values[from*int(featureCount):to*int(featureCount)], needs.times[from:to])
 	})
 	needs.Questions = nil
 	halves, ok := m.needs.fitHalves(needs, priorNeeds, o.Stop)
@@ -156,9 +156,9 @@ func (r *ranker) begin(x *examples, from start) {
 // setFound computes the feature Found of the rows of a question. times is the number of candidates per row; nil: 1
 // each.
 func (r *ranker) setFound(values, times []float32) {
-	score := make([]float64, len(values)/int(rows))
+	score := make([]float64, len(values)/int(featureCount))
 	for i := range score {
-		score[i] = r.score(values[i*int(rows) : (i+1)*int(rows)])
+		score[i] = r.score(values[i*int(featureCount) : (i+1)*int(featureCount)])
 	}
 	sum, most := 0.0, slices.Max(append(score, -1e9))
 	for i, s := range score {
@@ -166,7 +166,7 @@ func (r *ranker) setFound(values, times []float32) {
 		sum += float64(float64(valueAt(times, int32(i), 1)) * score[i])
 	}
 	for i, s := range score {
-		values[i*int(rows)+int(Found)] = float32(ln(s / sum))
+		values[i*int(featureCount)+int(Found)] = float32(ln(s / sum))
 	}
 }
 
@@ -272,7 +272,7 @@ func trust(nearest float32, familiar float64) float64 {
 
 // contribute adds the contribution of the trees to parts, by feature, and returns the bias of the trees.
 func (r *ranker) contribute(parts []float64, row []float32) float64 {
-	own, trust := make([]float64, rows), trust(row[Nearest], r.familiar)
+	own, trust := make([]float64, featureCount), trust(row[Nearest], r.familiar)
 	bias := float64(trust * r.trees.Contributions(own, row))
 	for k, v := range own {
 		parts[k] += float64(trust * v)
@@ -419,7 +419,7 @@ func (m *Model) ask(s Situation, by *ranker) *Answer {
 		defer r.close()
 		a.near = r.voters()
 	}
-	a.table = m.history.table(asked{s.Context, r, -1, &s})
+	a.table = m.history.table(tableInput{s.Context, r, -1, &s})
 	for i, tool := range a.table.Tools {
 		a.Ranked = append(a.Ranked, Ranked{tool, by.score(a.table.row(i))})
 	}
@@ -492,7 +492,7 @@ func (a *Answer) Explain(tool int32) (e Explanation, ok bool) {
 		return e, true
 	}
 	e.Groups = map[string]float64{}
-	parts := make([]float64, rows)
+	parts := make([]float64, featureCount)
 	row := a.table.row(i)
 	e.Row, e.Slope, e.Bias = a.ranker.start.by, a.slope, a.ranker.start.bias
 	if a.finder != nil {

@@ -86,7 +86,9 @@ type examples struct {
 	next  bool      // exactly one tool comes next; otherwise a question may have several right tools
 }
 
-func (x *examples) row(i int) []float32 { return x.Values[i*int(rows) : (i+1)*int(rows)] }
+func (x *examples) row(i int) []float32 {
+	return x.Values[i*int(featureCount) : (i+1)*int(featureCount)]
+}
 
 // question returns the range of the rows of question q.
 func (x *examples) question(q int) (from, to int) {
@@ -369,8 +371,8 @@ func (m *mixture) rows(o Options) (find, needs, next *examples) {
 			}
 		}
 	}
-	next.Values = make([]float32, 0, sequels*usualRows*int(rows))
-	find.Values = make([]float32, 0, requests*usualRows*int(rows))
+	next.Values = make([]float32, 0, sequels*usualRows*int(featureCount))
+	find.Values = make([]float32, 0, requests*usualRows*int(featureCount))
 	for part := range slices.Chunk(m.exams, 256) { // only the rows of one chunk exist twice
 		numeric.Each(len(part), func(i int) {
 			if !o.Stop() {
@@ -386,7 +388,7 @@ func (m *mixture) rows(o Options) (find, needs, next *examples) {
 		}
 	}
 	for _, x := range []*examples{find, needs, next} {
-		x.Features, x.Rising = int(rows), rising
+		x.Features, x.Rising = int(featureCount), rising
 	}
 	find.Weight, next.Weight = weights(find.kinds, nil, mix.find), weights(next.kinds, nil, mix.next)
 	needs.Weight = weights(needs.kinds, needs.times, mix.needs)
@@ -439,7 +441,7 @@ func (e *exam) ask() {
 				continue
 			}
 		}
-		t := e.history.table(asked{q.context, from, q.hidden, nil})
+		t := e.history.table(tableInput{q.context, from, q.hidden, nil})
 		if q.context != nil {
 			e.next.add(t, &q, e.fold)
 			continue

@@ -99,7 +99,7 @@ func (m *Model) fitPlans(exams []exam, finders, halves [2]*ranker, pairs [2]*cas
 		e := &exams[i]
 		r := e.history.request(e.request, nil)
 		defer r.close()
-		t := e.history.table(asked{nil, r, -1, nil})
+		t := e.history.table(tableInput{nil, r, -1, nil})
 		right := distinct(e.questions[0].right)
 		slices.Sort(right)
 		finders[e.half()].setFound(t.Values, nil)
@@ -160,7 +160,7 @@ func (m *Model) Plan(s Situation) *Plan {
 	r := m.history.request(s.Intent, &s)
 	defer r.close()
 	a := &Answer{ranker: &m.needs, curve: m.needs.curves[0], slope: m.needs.start.slope, near: r.voters(), explained: map[int32]Explanation{}}
-	a.table = m.history.table(asked{nil, r, -1, &s})
+	a.table = m.history.table(tableInput{nil, r, -1, &s})
 	m.find.setFound(a.table.Values, nil)
 	if m.needs.start.by == Found {
 		a.finder = &m.find

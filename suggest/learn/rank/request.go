@@ -363,7 +363,7 @@ func (r *request) choose(allowed func(tool int32) bool, most int) {
 
 // candidates returns the tools that a request may need: the best by a rough sum, those whose texts match best, the
 // tools that the first of these require, and the tools near the request by an embeddings endpoint.
-func (r *request) candidates(q *asked, most int) (dst []int32) {
+func (r *request) candidates(q *tableInput, most int) (dst []int32) {
 	for _, c := range r.likely[:min(most, len(r.likely))] {
 		if c.Tool != q.hidden {
 			dst = append(dst, c.Tool)

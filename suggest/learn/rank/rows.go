@@ -76,7 +76,7 @@ const (
 	BestText
 	Length
 	HasRequest
-	rows
+	featureCount
 )
 
 // Feature describes a feature. Meaning is its formula, in which shares and cosines lie in [0, 1]; the ln of a share is
@@ -88,7 +88,7 @@ var Groups = []string{"sequence", "request", "text", "graph", "catalog", "famili
 
 // rising marks the features of which a higher value never lowers the score of a tool: they favour it in every history.
 var rising = func() (is []bool) {
-	is = make([]bool, rows)
+	is = make([]bool, featureCount)
 	for _, k := range []Row{Text, TextShare, Vectors, VectorsShare, Match, ClauseText, ClauseVectors, Name, Hybrid, Reference, Found} {
 		is[k] = true
 	}
@@ -96,7 +96,7 @@ var rising = func() (is []bool) {
 }()
 
 // Features describes every feature.
-var Features = [rows]Feature{
+var Features = [featureCount]Feature{
 	Blend:         {"blend", "sequence", "chance by what followed the last 4, 3, 2, 1 tools, mixed with how often each is used, ln"},
 	Order1:        {"order1", "sequence", "share of what followed the last tool, ln"},
 	Order2:        {"order2", "sequence", "share of what followed the last two tools, ln"},

@@ -57,7 +57,7 @@ func (r *ranker) fitSure(x *examples, halves [2]*ranker) {
 		cases[i].Weight = sureForeign * max(1, others) / float64(len(foreigners))
 	}
 	r.sure = surePrior.Plus(learn.FitLogit(cases, sureFeatures, sureHold))
-	if zero := make([]float32, rows); r.sure.P(claim(1, zero)) <= r.sure.P(claim(0, zero)) {
+	if zero := make([]float32, featureCount); r.sure.P(claim(1, zero)) <= r.sure.P(claim(0, zero)) {
 		r.sure = nil // a better score must not give a lower chance: the data do not suffice
 	}
 	var claims []learn.Prediction

@@ -12,7 +12,7 @@ type Table struct {
 	Values []float32 // the features of candidate i start at i·rows
 }
 
-func (t *Table) row(i int) []float32 { return t.Values[i*int(rows) : (i+1)*int(rows)] }
+func (t *Table) row(i int) []float32 { return t.Values[i*int(featureCount) : (i+1)*int(featureCount)] }
 
 const (
 	mostFollowers = 40
@@ -23,19 +23,19 @@ const (
 // ln returns ln(x + 10⁻⁴), which is finite for a share of 0.
 func ln(x float64) float64 { return numeric.Ln(x + 1e-4) }
 
-// asked is the input of a table.
-type asked struct {
+// tableInput is the input of a table.
+type tableInput struct {
 	context []int32    // tools used so far
 	request *request   // nil: no request
 	hidden  int32      // tool that is treated as one without history; -1: none
 	of      *Situation // nil in a fit
 }
 
-func (q *asked) allows(tool int32) bool {
+func (q *tableInput) allows(tool int32) bool {
 	return q.of == nil || q.of.Allowed == nil || q.of.Allowed(tool)
 }
 
-func (q *asked) near(tool int32) float64 {
+func (q *tableInput) near(tool int32) float64 {
 	if q.of == nil {
 		return 0
 	}
@@ -51,7 +51,7 @@ func (s *Situation) most(n int) int {
 }
 
 // table computes the table of a question: the sorted candidates and the features of each.
-func (h *History) table(q asked) *Table {
+func (h *History) table(q tableInput) *Table {
 	var around *Around
 	if q.of != nil {
 		around = q.of.Around
@@ -91,7 +91,7 @@ func (h *History) table(q asked) *Table {
 	if q.request != nil && !wide && len(tools) > 0 {
 		places = q.request.ahead(tools, q.hidden)
 	}
-	t := &Table{Tools: tools, Values: make([]float32, len(tools)*int(rows))}
+	t := &Table{Tools: tools, Values: make([]float32, len(tools)*int(featureCount))}
 	for i, tool := range tools {
 		c := cells{t.row(i), tool == q.hidden, lost, lostServer}
 		c.past(Popularity, numeric.Ln((float64(h.uses[tool])+.5)/(h.steps+1)), numeric.Ln(.5/(h.steps+1)))
@@ -260,7 +260,7 @@ const (
 	recencyFade = .85
 )
 
-func (h *History) tail(q *asked) *tail {
+func (h *History) tail(q *tableInput) *tail {
 	context, r := q.context, q.request
 	last := context[len(context)-1]
 	s := &tail{history: h, context: context, blend: map[int32]float64{}, later: map[int32]float64{}, laterMost: map[int32]float64{},
@@ -400,7 +400,7 @@ func (s *tail) recall() {
 }
 
 // choose selects the candidates: the best by a rough weighted sum of all evidence, and the most used tools.
-func (s *tail) choose(q *asked) {
+func (s *tail) choose(q *tableInput) {
 	h := s.history
 	sums := map[int32]float64{}
 	for _, w := range []struct {
