@@ -80,11 +80,18 @@ func triage(t *testing.T) *world {
 	return w
 }
 
-// One proposal worked through by hand.
-func TestAProposal(t *testing.T) {
-	r, err := Propose(triage(t).history(), Options{})
+// one is a result with a single proposal.
+func one(t *testing.T, w *world, o Options) Report {
+	t.Helper()
+	r, err := Propose(w.history(), o)
 	require.NoError(t, err)
 	require.Len(t, r.Proposals, 1)
+	return r
+}
+
+// One proposal worked through by hand.
+func TestAProposal(t *testing.T) {
+	r := one(t, triage(t), Options{})
 	p := r.Proposals[0]
 	c := p.Capability
 	assert.Equal(t, "Triage incident: find alert … create issue", c.Name)
@@ -124,13 +131,11 @@ func TestAProposal(t *testing.T) {
 func TestWhatACapabilityDoesAlreadyIsNotProposed(t *testing.T) {
 	w := triage(t)
 	w.caps = []catalog.Capability{{ID: "cap:other", Tools: []string{"mail:send", "mon:find_alert"}}}
-	r, err := Propose(w.history(), Options{})
-	require.NoError(t, err)
-	require.Len(t, r.Proposals, 1)
+	r := one(t, w, Options{})
 	assert.Equal(t, "cap:other", r.Proposals[0].Evidence.Nearest)
 	assert.Equal(t, .25, r.Proposals[0].Evidence.Jaccard)
 	w.caps = append(w.caps, r.Proposals[0].Capability)
-	r, err = Propose(w.history(), Options{})
+	r, err := Propose(w.history(), Options{})
 	require.NoError(t, err)
 	assert.Empty(t, r.Proposals)
 	assert.Equal(t, 1, r.Weak)
@@ -151,9 +156,7 @@ func TestCapabilitiesStandApart(t *testing.T) {
 func TestUnknownTools(t *testing.T) {
 	w := triage(t)
 	delete(w.tools, "mon:read_logs")
-	r, err := Propose(w.history(), Options{})
-	require.NoError(t, err)
-	require.Len(t, r.Proposals, 1)
+	r := one(t, w, Options{})
 	assert.Equal(t, "possible", r.Proposals[0].Verdict)
 	assert.Contains(t, r.Proposals[0].Notes, "mon:read_logs is in no catalog: it can be suggested, not run")
 }
@@ -167,9 +170,7 @@ func TestParametersFromSchemasAlone(t *testing.T) {
 			s.Shape, s.Inputs, s.Outputs = "", nil, nil
 		}
 	}
-	r, err := Propose(w.history(), Options{})
-	require.NoError(t, err)
-	c := r.Proposals[0].Capability
+	c := one(t, w, Options{}).Proposals[0].Capability
 	assert.JSONEq(t, `{"$from":"params.service"}`, string(c.Tasks[0].Arguments["service"]))
 	assert.JSONEq(t, `{"$from":"params.t2_service"}`, string(c.Tasks[1].Arguments["service"]), "nobody knows whether it is the same one")
 	assert.NotContains(t, c.Tasks[2].Arguments, "labels")
@@ -184,10 +185,7 @@ dimensions:
 bands: [{verdict: yes_please, at_least: 9}, {verdict: no_thanks, fails: true}]
 `))
 	require.NoError(t, err)
-	r, err := Propose(triage(t).history(), Options{Rubric: own})
-	require.NoError(t, err)
-	require.Len(t, r.Proposals, 1)
-	assert.Equal(t, "yes_please", r.Proposals[0].Verdict)
+	assert.Equal(t, "yes_please", one(t, triage(t), Options{Rubric: own}).Proposals[0].Verdict)
 	for text, problem := range map[string]string{
 		"id: x\ndimensions: [{name: beauty, weight: 1, scale: {min: 0, max: 10}}]":  `dimension "beauty" cannot be scored from a history`,
 		"id: x\ndimensions: [{name: support, weight: 1, scale: {min: 1, max: 5}}]":  `the scores of a history go from 0 to 10`,
@@ -211,10 +209,8 @@ func TestTheNewestEpisodes(t *testing.T) {
 	}
 	all, err := Propose(w.history(), Options{})
 	require.NoError(t, err)
-	r, err := Propose(w.history(), Options{Newest: 7})
-	require.NoError(t, err)
+	r := one(t, w, Options{Newest: 7})
 	assert.Equal(t, 7, r.Episodes)
-	require.Len(t, r.Proposals, 1)
 	assert.Equal(t, all.Proposals[0].ID, r.Proposals[0].ID)
 	assert.Equal(t, 4, r.Proposals[0].Evidence.Tasks)
 	assert.Equal(t, "n24", r.Proposals[0].Evidence.Examples[0])
@@ -228,12 +224,10 @@ func TestStopped(t *testing.T) {
 // What is proposed can be run as it stands, with the parameters it asks for.
 func TestAProposalCanBeRun(t *testing.T) {
 	w := triage(t)
-	r, err := Propose(w.history(), Options{})
-	require.NoError(t, err)
-	c := r.Proposals[0].Capability
+	c := one(t, w, Options{}).Proposals[0].Capability
 	w.caps = []catalog.Capability{c}
 	rules := run.Rules{Catalog: known{w}}
-	_, err = run.Check(run.Request{Capability: c.ID, DAG: run.DAG{Params: json.RawMessage(`{"service":"checkout","repo":"acme/web","title":"broken"}`)}}, rules)
+	_, err := run.Check(run.Request{Capability: c.ID, DAG: run.DAG{Params: json.RawMessage(`{"service":"checkout","repo":"acme/web","title":"broken"}`)}}, rules)
 	require.NoError(t, err)
 	_, err = run.Check(run.Request{Capability: c.ID, DAG: run.DAG{Params: json.RawMessage(`{"service":"checkout"}`)}}, rules)
 	assert.ErrorContains(t, err, "repo")
