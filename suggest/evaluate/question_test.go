@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/catalog"
-	"waymark/episodic"
 	"waymark/suggest"
 )
 
@@ -19,25 +18,17 @@ func repeating() *Data {
 		d.Tools = append(d.Tools, catalog.Tool{ID: "x:" + name, Name: name, Description: "Uses " + name + " for one."})
 	}
 	add := func(intent string, tools ...string) {
-		e := episodic.Episode{ID: fmt.Sprintf("e%03d", len(d.Examples)), Intent: intent, Outcome: episodic.Success}
-		for i, tool := range tools {
-			s := episodic.Step{ID: fmt.Sprint("s", i), Tool: "x:" + tool}
-			if i > 0 {
-				s.DependsOn = []string{fmt.Sprint("s", i-1)}
-			}
-			e.Steps = append(e.Steps, s)
-		}
 		split := Train
 		if len(d.Examples)%5 == 4 {
 			split = Test
 		}
-		d.Examples = append(d.Examples, Example{Episode: e, Split: split})
+		d.Examples = append(d.Examples, chain(fmt.Sprintf("e%03d", len(d.Examples)), split, intent, tools...))
 	}
 	alone := []string{"red", "green", "blue", "black", "white", "brown"}
 	for i := range 48 {
-		add(fmt.Sprintf("%s the page of order %d for Dana", []string{"fetch", "get", "load", "show", "open", "view"}[i%6], i), "fetch_page", "send_mail")
+		add(fmt.Sprintf("%s the page of order %d for Dana", []string{"fetch", "get", "load", "show", "open", "view"}[i%6], i), "x:fetch_page", "x:send_mail")
 		if i < 6 {
-			add("paint the wall "+alone[i], "read_file", "post_message")
+			add("paint the wall "+alone[i], "x:read_file", "x:post_message")
 		}
 	}
 	return d

@@ -14,17 +14,13 @@ import (
 	"waymark/suggest"
 )
 
-// twoWays are tasks in which what follows b depends on what came before it, if told, and is a coin's
-// fall if not.
-func twoWays(tasks int, told bool) (all []episodic.Episode) {
+// twoWays are tasks in which what follows b depends on what came before it.
+func twoWays(tasks int) (all []episodic.Episode) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for i := range tasks {
 		steps := []string{"a", "b", "c"}
 		if r.IntN(2) == 0 {
 			steps = []string{"d", "b", "e"}
-		}
-		if !told {
-			steps = []string{"b", []string{"c", "e"}[r.IntN(2)]}
 		}
 		e := episodic.Episode{ID: fmt.Sprint(i)}
 		for _, s := range steps {
@@ -47,7 +43,7 @@ func dated(episodes []episodic.Episode) []episodic.Episode {
 // A held-out task of tools that nobody has met is a question about its intent, which may be too few to
 // learn from: the seed answers it.
 func TestJudgeOfUnknownTools(t *testing.T) {
-	episodes := twoWays(200, true)
+	episodes := twoWays(200)
 	episodes[190] = episodic.Episode{ID: "odd", Intent: "something else", Steps: []episodic.Step{{Tool: "f"}, {Tool: "g"}}}
 	gate, err := Judge(t.Context(), Trial{Episodes: dated(episodes), Known: 200, Old: &suggest.MeasureOptions{}})
 	require.NoError(t, err)

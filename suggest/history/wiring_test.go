@@ -1,16 +1,13 @@
 package history
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/gob"
 	"fmt"
 	"hash/fnv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // digest stands for the keyed digest of a value.
@@ -127,29 +124,6 @@ func TestNamesAreJoined(t *testing.T) {
 		return tool
 	})
 	assert.Equal(t, []Wire{{From: 1, Out: "id", In: "item", Count: 4, Of: 4, Fresh: 4}}, got)
-}
-
-// Observed again after it was written and read, a table is the same as one that never was.
-func TestATableIsKept(t *testing.T) {
-	table := &Wiring{}
-	for e := range 30 {
-		id := fmt.Sprint("item-", e)
-		observe(table, int32(e), call{0, nil, values{"items[].id": {id, "other-" + id}, "org": {"acme"}}}, call{1, values{"id": {id}, "owner": {"acme"}}, values{"id": {id}}})
-	}
-	require.NotEmpty(t, wiresInto(table, 1))
-	var written bytes.Buffer
-	require.NoError(t, gob.NewEncoder(&written).Encode(table))
-	again := &Wiring{}
-	require.NoError(t, gob.NewDecoder(&written).Decode(again))
-	for i := range 5 {
-		more := []call{{0, nil, values{"items[].id": {fmt.Sprint("new", i)}}}, {1, values{"id": {fmt.Sprint("new", i)}}, nil}}
-		observe(table, int32(100+i), more...)
-		observe(again, int32(100+i), more...)
-	}
-	for tool := range int32(8) {
-		assert.Equal(t, table.Wires([]int32{tool}, itself), again.Wires([]int32{tool}, itself))
-	}
-	assert.Equal(t, table, again)
 }
 
 // A table is bounded, whatever is called.

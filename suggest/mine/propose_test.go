@@ -11,7 +11,6 @@ import (
 
 	"waymark/catalog"
 	"waymark/episodic"
-	"waymark/run"
 	"waymark/score"
 )
 
@@ -110,6 +109,7 @@ func TestAProposal(t *testing.T) {
 		assert.JSONEq(t, want, string(got))
 	}
 	assert.JSONEq(t, `{"type":"object","properties":{"service":{"type":"string","description":"Its name."},"repo":{"type":"string"},"title":{"type":"string"}},"required":["repo","service","title"]}`, string(c.InputSchema))
+	require.NoError(t, c.Normalise(), "it can be put and run as it stands")
 	require.Len(t, p.Notes, 1, "a title is one of two lines of the logs: which one, nobody knows")
 	assert.Contains(t, p.Notes[0], "t3.title is one of several values at lines[].text")
 
@@ -220,29 +220,3 @@ func TestStopped(t *testing.T) {
 	_, err := Propose(triage(t).history(), Options{Stop: func() bool { return true }})
 	assert.ErrorIs(t, err, ErrStopped)
 }
-
-// What is proposed can be run as it stands, with the parameters it asks for.
-func TestAProposalCanBeRun(t *testing.T) {
-	w := triage(t)
-	c := one(t, w, Options{}).Proposals[0].Capability
-	w.caps = []catalog.Capability{c}
-	rules := run.Rules{Catalog: known{w}}
-	_, err := run.Check(run.Request{Capability: c.ID, DAG: run.DAG{Params: json.RawMessage(`{"service":"checkout","repo":"acme/web","title":"broken"}`)}}, rules)
-	require.NoError(t, err)
-	_, err = run.Check(run.Request{Capability: c.ID, DAG: run.DAG{Params: json.RawMessage(`{"service":"checkout"}`)}}, rules)
-	assert.ErrorContains(t, err, "repo")
-}
-
-// known is the catalog of a world, for runs.
-type known struct{ *world }
-
-func (k known) Tool(id string) (catalog.Tool, bool) { t, ok := k.tools[id]; return t, ok }
-func (k known) Capability(id string) (catalog.Capability, bool) {
-	for _, c := range k.caps {
-		if c.ID == id {
-			return c, true
-		}
-	}
-	return catalog.Capability{}, false
-}
-func (k known) Resolve(id string) (string, error) { return id, nil }

@@ -1,7 +1,6 @@
 package semantic
 
 import (
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -117,22 +116,6 @@ func TestVectors(t *testing.T) {
 	r = codec.NewReader(w.Bytes)
 	ReadVectors(r, 3)
 	assert.Error(t, r.Err(), "vectors of other documents")
-}
-
-func ExampleMatcher_Match() {
-	m := NewMatcher([]Document{
-		{Name: "search_issues", Text: "Search the issues of a repository"},
-		{Name: "read_file", Text: "Read a file from disk"},
-		{Name: "send_mail", Text: "Send a message to somebody"},
-	}, DefaultThesaurus(), nil, nil)
-	x := m.Match("post to the repository")
-	defer x.Close()
-	for _, h := range x.Top(nil, 2, 0) {
-		fmt.Println(h.Doc)
-	}
-	// Output:
-	// 2
-	// 0
 }
 
 // scores of all documents.

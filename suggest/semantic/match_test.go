@@ -105,9 +105,6 @@ func TestWordVectorsOrderDocuments(t *testing.T) {
 		order = append(order, h.Doc)
 	}
 	require.Equal(t, []int32{2, 1, 0}, order)
-	require.Len(t, x.variants, 1)
-	require.Equal(t, "boat", x.matcher.index.words.terms[x.variants[0].terms[0]])
-	require.InDelta(t, alikeMost*(0.9487-alikeFloor)/(1-alikeFloor), x.variants[0].near, 0.01)
 	require.Greater(t, x.Of(1), x.Of(0)+0.2, "a boat is like a vessel, a ship is not")
 }
 
