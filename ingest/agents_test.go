@@ -96,23 +96,21 @@ func TestAgentSessions(t *testing.T) {
 
 // A document that is damaged, or is of another form, is dropped by its name as a damaged line is.
 func TestDamagedDocuments(t *testing.T) {
-	for format, tt := range map[string]struct{ name, text, reason string }{
-		"cline":        {"tasks/s3/api_conversation_history.json", `[{"role":"user","content":"SECR`, "the JSON value ends early (byte 25)"},
-		"cline, other": {"tasks/s3/api_conversation_history.json", `[{"kind":"SECRET"}]`, "none of its records is of a kind that is known"},
+	const name = "tasks/s3/api_conversation_history.json"
+	for text, reason := range map[string]string{
+		`[{"role":"user","content":"SECR`: "the JSON value ends early (byte 25)",
+		`[{"kind":"SECRET"}]`:             "none of its records is of a kind that is known",
 	} {
-		format, _, _ := strings.Cut(format, ",")
-		fsys := fstest.MapFS{tt.name: {Data: []byte(tt.text)}}
-		for name, text := range agentSessions[format].files {
-			if name != tt.name {
-				fsys[name] = &fstest.MapFile{Data: []byte(text)}
-			}
+		fsys := fstest.MapFS{name: {Data: []byte(text)}}
+		for other, text := range agentSessions["cline"].files {
+			fsys[other] = &fstest.MapFile{Data: []byte(text)}
 		}
 		var report Report
 		for it, err := range ReadFS(t.Context(), fsys, Options{}) {
 			require.NoError(t, err)
 			report.Add(it)
 		}
-		require.Equal(t, []Reason{{File: tt.name, Line: 1, Reason: tt.reason}}, report.Reasons, format)
+		require.Equal(t, []Reason{{File: name, Line: 1, Reason: reason}}, report.Reasons)
 		require.Positive(t, report.Taken.Episodes)
 	}
 }

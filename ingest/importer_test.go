@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -255,22 +257,8 @@ func TestReadErrors(t *testing.T) {
 	assert.Equal(t, 1, n)
 
 	broken := errors.New("disk on fire")
-	for _, err := range ReadFrom(t.Context(), &failing{"{\"id\":\"a\"}\n", broken}, Options{Format: "dataset"}) {
+	for _, err := range ReadFrom(t.Context(), io.MultiReader(strings.NewReader("{\"id\":\"a\"}\n"), iotest.ErrReader(broken)), Options{Format: "dataset"}) {
 		last = err
 	}
 	assert.ErrorIs(t, last, broken)
-}
-
-type failing struct {
-	text string
-	err  error
-}
-
-func (f *failing) Read(p []byte) (int, error) {
-	if f.text == "" {
-		return 0, f.err
-	}
-	n := copy(p, f.text)
-	f.text = f.text[n:]
-	return n, nil
 }

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -8,10 +9,15 @@ import (
 )
 
 func TestOpenAIChat(t *testing.T) {
+	begin := `{"messages":[{"role":"user","content":"go"},{"role":"assistant","tool_calls":[{"id":"call_9fXk2LmPq01Zt","function":{"name":"a"}}]}`
+	more := `,{"role":"tool","tool_call_id":"call_9fXk2LmPq01Zt","content":"1"},{"role":"assistant","tool_calls":[{"id":"call_8aBc2LmPq01Zt","function":{"name":"b"}}]}`
+	next := `,{"role":"user","content":"on"},{"role":"assistant","tool_calls":[{"id":"call_7aBc2LmPq01Zt","function":{"name":"c"}}]}`
+	one := `{"messages":[{"role":"user","content":"go"},{"role":"assistant","tool_calls":[{"id":"call_1","function":{"name":"a","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_1","content":"x"}]}` + "\n"
+	two := strings.Replace(one, `"content":"x"}`, `"content":"y"},{"role":"assistant","tool_calls":[{"id":"call_2","function":{"name":"b"}}]}`, 1)
 	for _, tt := range []struct {
 		name, text string
 		want       []string
-		lines      int // 0: do not look
+		lines      int
 	}{
 		{"arguments as an object, no ids", `{"messages":[{"role":"user","content":[{"text":"go"}]},
 			{"role":"assistant","tool_calls":[{"function":{"name":"a","arguments":{"x":1}}},{"function":{"name":"b","arguments":{}}}]},
@@ -41,6 +47,9 @@ func TestOpenAIChat(t *testing.T) {
 		{"blocks of another interface, and words of an exit", `{"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"text","text":"x"},{"type":"tool_use","id":"t1","name":"a","input":{}},{"type":"tool_use","id":"t2","name":"b","input":{}}]},
 			{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":"timed out"}]},{"role":"assistant","tool_calls":[{"id":"t3","function":{"name":"c"}}]},
 			{"role":"tool","tool_call_id":"t3","content":"Exit code: 2\nforbidden"}]}`, []string{"go: a/1 !timeout b/1 c ?auth"}, 1},
+		{"a log that holds a conversation again and again, longer every time", begin + "]}\n" + begin + more + "]}\n" + begin + more + next + "]}\n",
+			[]string{"go: a b", "on: c"}, 3},
+		{"ids that begin anew with each conversation, and one of them repeated", one + two + one, []string{"go: a", "go: a b"}, 3},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			format, err := sniff("x.jsonl", []byte(tt.text))
@@ -49,24 +58,7 @@ func TestOpenAIChat(t *testing.T) {
 			got, report := values(t, "openai-chat", tt.text, Options{})
 			assert.Equal(t, tt.want, got)
 			assert.Equal(t, tt.lines, report.Lines)
+			assert.Zero(t, report.Duplicates.Total())
 		})
 	}
-}
-
-// A log of requests holds a conversation again and again, longer every time.
-func TestOpenAIChatGrows(t *testing.T) {
-	begin := `{"messages":[{"role":"user","content":"go"},{"role":"assistant","tool_calls":[{"id":"call_9fXk2LmPq01Zt","function":{"name":"a"}}]}`
-	more := `,{"role":"tool","tool_call_id":"call_9fXk2LmPq01Zt","content":"1"},{"role":"assistant","tool_calls":[{"id":"call_8aBc2LmPq01Zt","function":{"name":"b"}}]}`
-	next := `,{"role":"user","content":"on"},{"role":"assistant","tool_calls":[{"id":"call_7aBc2LmPq01Zt","function":{"name":"c"}}]}`
-	got, report := values(t, "openai-chat", begin+"]}\n"+begin+more+"]}\n"+begin+more+next+"]}\n", Options{})
-	assert.Equal(t, []string{"go: a b", "on: c"}, got)
-	assert.Zero(t, report.Dropped.Total())
-
-	// Ids that begin anew with each conversation do not make two conversations one.
-	one := `{"messages":[{"role":"user","content":"go"},{"role":"assistant","tool_calls":[{"id":"call_1","function":{"name":"a","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_1","content":"x"}]}` + "\n"
-	two := `{"messages":[{"role":"user","content":"go"},{"role":"assistant","tool_calls":[{"id":"call_1","function":{"name":"a","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_1","content":"y"},{"role":"assistant","tool_calls":[{"id":"call_2","function":{"name":"b"}}]}]}` + "\n"
-	got, report = values(t, "openai-chat", one+two+one, Options{})
-	assert.Equal(t, []string{"go: a", "go: a b"}, got)
-	assert.Equal(t, Counts{Episodes: 2}, report.Taken)
-	assert.Zero(t, report.Duplicates.Total()+report.Dropped.Total(), "a repeated conversation counts once, wherever it stands")
 }

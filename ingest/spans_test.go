@@ -86,6 +86,22 @@ func TestSpanRows(t *testing.T) {
 			{"object":"trace.span","id":"s0","trace_id":"t1","parent_id":null,"started_at":"2026-01-01T00:00:00Z","ended_at":"2026-01-01T00:00:05Z","span_data":{"type":"agent","name":"w"}}]}`,
 			[]string{": fs:read fs:write !timeout"}},
 		{"Langfuse, from storage", `{"id":"1","trace_id":"t","project_id":"p","type":"TOOL","name":"a","start_time":"2026-01-01 00:00:01.000","end_time":"2026-01-01 00:00:02.000","parent_observation_id":null,"level":"ERROR","status_message":"timed out","metadata":"{\"attributes\":\"{}\"}"}`, []string{": a !timeout"}},
+		{"Langfuse", `[{"id":"t1","sessionId":"s1","input":{"question":"What?"},"observations":[
+		{"id":"o2","type":"TOOL","name":"b","startTime":"2026-01-01T00:00:02Z","endTime":"2026-01-01T00:00:03Z","parentObservationId":"o0","level":"ERROR","statusMessage":"401 Unauthorized"},
+		{"id":"o1","type":"TOOL","name":"a","startTime":"2026-01-01T00:00:00Z","endTime":"2026-01-01T00:00:01Z","parentObservationId":"o0","input":"{\"p\":1}"},
+		{"id":"o3","type":"TOOL","name":"inner","startTime":"2026-01-01T00:00:00Z","parentObservationId":"o1"},
+		{"id":"o0","type":"CHAIN","name":"main","startTime":"2026-01-01T00:00:00Z"},
+		{"id":"o9","type":"NEW","name":"x","startTime":"2026-01-01T00:00:00Z"}]}]`,
+			[]string{"What?: a b ?auth"}},
+		{"Langfuse, downloaded", `{"trace":{"id":"t1","sessionId":"s1","input":"What?"},"observations":[
+		{"id":"o1","traceId":"t1","type":"TOOL","name":"execute_tool a","startTime":"2026-01-01T00:00:00Z","endTime":"2026-01-01T00:00:01Z"},
+		{"id":"o2","traceId":"t1","type":"TOOL","name":"running tool: b","startTime":"2026-01-01T00:00:02Z","endTime":"2026-01-01T00:00:03Z",
+			"metadata":{"attributes":{"gen_ai.tool.name":"b","gen_ai.tool.status":"error"}}}]}`,
+			[]string{"What?: a b !tool"}},
+		{"LangSmith", `{"runs":[{"id":"r0","name":"agent","run_type":"chain","trace_id":"r0","start_time":"2026-01-01T00:00:00","inputs":{"input":"What?"},
+		"child_runs":[{"id":"r2","name":"b","run_type":"tool","start_time":"2026-01-01T00:00:02","end_time":"2026-01-01T00:00:03","inputs":{"input":"{\"q\":1}"},"error":"ValueError: schema","status":"error"}]},
+		{"id":"r1","name":"a","run_type":"tool","trace_id":"r0","dotted_order":"20260101T000000000000Zr0.20260101T000001000000Zr1","start_time":"2026-01-01T00:00:01","end_time":"2026-01-01T00:00:02","inputs":{"p":1},"outputs":{"o":1},"error":null,"status":"success"}]}`,
+			[]string{"What?: a b !argument"}},
 		{"a result that says it", document(row("1", tool+`,{"key":"gen_ai.tool.call.result","value":{"stringValue":"{\"isError\":true,\"content\":[{\"text\":\"timed out\"}]}"}}`, "")), []string{": a !timeout"}},
 		{"an exception under a status that is fine", document(row("1", tool, `,"status":{"code":1},"events":[{"name":"exception","attributes":[{"key":"exception.message","value":{"stringValue":"timed out"}}]}]`)), []string{": a !timeout"}},
 		{"names of the status", document(row("1", tool, `,"status":{"code":"STATUS_CODE_ERROR"}`), row("2", tool+`,{"key":"tool.status","value":{"stringValue":"FAILED"}}`, "")), []string{": a/1 !tool a/1 !tool"}},
@@ -111,41 +127,4 @@ func TestOTelDocument(t *testing.T) {
 	assert.Equal(t, 1, report.Lines)
 	_, report = values(t, "otel", `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"zz"}]}]}]}`, Options{})
 	assert.Equal(t, 1, report.Skipped)
-}
-
-func TestLangfuse(t *testing.T) {
-	text := `[{"id":"t1","sessionId":"s1","input":{"question":"What?"},"observations":[
-		{"id":"o2","type":"TOOL","name":"b","startTime":"2026-01-01T00:00:02Z","endTime":"2026-01-01T00:00:03Z","parentObservationId":"o0","level":"ERROR","statusMessage":"401 Unauthorized"},
-		{"id":"o1","type":"TOOL","name":"a","startTime":"2026-01-01T00:00:00Z","endTime":"2026-01-01T00:00:01Z","parentObservationId":"o0","input":"{\"p\":1}"},
-		{"id":"o3","type":"TOOL","name":"inner","startTime":"2026-01-01T00:00:00Z","parentObservationId":"o1"},
-		{"id":"o0","type":"CHAIN","name":"main","startTime":"2026-01-01T00:00:00Z"},
-		{"id":"o9","type":"NEW","name":"x","startTime":"2026-01-01T00:00:00Z"}]}]`
-	format, err := sniff("x.json", []byte(text))
-	require.NoError(t, err)
-	assert.Equal(t, "langfuse", format)
-	got, report := values(t, "langfuse", text, Options{})
-	assert.Equal(t, []string{"What?: a b ?auth"}, got)
-	assert.Equal(t, []int{6, 1}, []int{report.Lines, report.Skipped})
-}
-
-// A downloaded trace has its observations beside it, and what came over OpenTelemetry names its tools in the attributes.
-func TestLangfuseDownload(t *testing.T) {
-	text := `{"trace":{"id":"t1","sessionId":"s1","input":"What?"},"observations":[
-		{"id":"o1","traceId":"t1","type":"TOOL","name":"execute_tool a","startTime":"2026-01-01T00:00:00Z","endTime":"2026-01-01T00:00:01Z"},
-		{"id":"o2","traceId":"t1","type":"TOOL","name":"running tool: b","startTime":"2026-01-01T00:00:02Z","endTime":"2026-01-01T00:00:03Z",
-			"metadata":{"attributes":{"gen_ai.tool.name":"b","gen_ai.tool.status":"error"}}}]}`
-	got, report := values(t, "auto", text, Options{})
-	assert.Equal(t, []string{"What?: a b !tool"}, got)
-	assert.Zero(t, report.Skipped+report.Dropped.Total(), "%s", report)
-}
-
-func TestLangSmith(t *testing.T) {
-	text := `{"runs":[{"id":"r0","name":"agent","run_type":"chain","trace_id":"r0","start_time":"2026-01-01T00:00:00","inputs":{"input":"What?"},
-		"child_runs":[{"id":"r2","name":"b","run_type":"tool","start_time":"2026-01-01T00:00:02","end_time":"2026-01-01T00:00:03","inputs":{"input":"{\"q\":1}"},"error":"ValueError: schema","status":"error"}]},
-		{"id":"r1","name":"a","run_type":"tool","trace_id":"r0","dotted_order":"20260101T000000000000Zr0.20260101T000001000000Zr1","start_time":"2026-01-01T00:00:01","end_time":"2026-01-01T00:00:02","inputs":{"p":1},"outputs":{"o":1},"error":null,"status":"success"}]}`
-	format, err := sniff("x.json", []byte(text))
-	require.NoError(t, err)
-	assert.Equal(t, "langsmith", format)
-	got, _ := values(t, "langsmith", text, Options{})
-	assert.Equal(t, []string{"What?: a b !argument"}, got)
 }

@@ -109,13 +109,17 @@ func happened(kind Kind, tool string, failed bool) Event {
 	return e
 }
 
-func TestHear(t *testing.T) {
-	f := speaking(t)
-	observe := func(kind Kind, tool string, failed bool) string {
+// observer hears events, and gives what is said of each.
+func observer(t *testing.T, f Whisper) func(kind Kind, tool string, failed bool) string {
+	return func(kind Kind, tool string, failed bool) string {
 		line, err := f.observe(happened(kind, tool, failed))
 		require.NoError(t, err)
 		return line
 	}
+}
+
+func TestHear(t *testing.T) {
+	observe := observer(t, speaking(t))
 	require.Empty(t, observe(Reset, "", false))
 	require.Empty(t, observe(Began, "create", false))
 	require.Empty(t, observe(Ended, "create", false))
@@ -160,17 +164,13 @@ func TestHearAtTheBeginning(t *testing.T) {
 	}
 	f := WhisperOf(t.TempDir(), "default")
 	require.NoError(t, f.Put(historyOf(all).Derive(), noon))
-	observe := func(kind Kind, tool string) string {
-		line, err := f.observe(happened(kind, tool, false))
-		require.NoError(t, err)
-		return line
-	}
-	require.Empty(t, observe(Began, "t1"))
-	require.Empty(t, observe(Ended, "login"))
-	require.Empty(t, observe(Began, "query"), "not the first call")
-	require.Empty(t, observe(Reset, ""))
-	require.Equal(t, "Waymark: query failed 20 of 20 times here as the first call.", observe(Began, "query"))
-	require.Empty(t, observe(Began, "query"), "said before")
+	observe := observer(t, f)
+	require.Empty(t, observe(Began, "t1", false))
+	require.Empty(t, observe(Ended, "login", false))
+	require.Empty(t, observe(Began, "query", false), "not the first call")
+	require.Empty(t, observe(Reset, "", false))
+	require.Equal(t, "Waymark: query failed 20 of 20 times here as the first call.", observe(Began, "query", false))
+	require.Empty(t, observe(Began, "query", false), "said before")
 }
 
 // Without rules and with damaged ones nothing is said; what was written of a session long ago is removed.

@@ -18,9 +18,7 @@ import (
 )
 
 // vectorOf is what the test servers answer: two dimensions that tell texts apart.
-func vectorOf(text string) []float64 { return []float64{float64(len(text)), 1} }
-
-func wantOf(text string) []float32 { return []float32{float32(len(text)), 1} }
+func vectorOf(text string) []float32 { return []float32{float32(len(text)), 1} }
 
 // testServer answers like a real server, and before that lets each request be spoilt: trouble is given
 // the number of the request, from 1, and reports whether it has answered.
@@ -90,9 +88,9 @@ func TestEmbedPlacesByIndex(t *testing.T) {
 	})
 	c := embedder(t, e, func(o *Options) { o.APIKey = "sesame" })
 	texts := []string{"a", "", "ccccc", " \n"}
-	want := [][]float32{wantOf("a"), nil, wantOf("ccccc"), nil}
+	want := [][]float32{vectorOf("a"), nil, vectorOf("ccccc"), nil}
 	for i := range batch {
-		texts, want = append(texts, strings.Repeat("x", 10+i)), append(want, wantOf(strings.Repeat("x", 10+i)))
+		texts, want = append(texts, strings.Repeat("x", 10+i)), append(want, vectorOf(strings.Repeat("x", 10+i)))
 	}
 	got, err := c.Embed(t.Context(), texts)
 	require.NoError(t, err)
@@ -103,7 +101,7 @@ func TestEmbedPlacesByIndex(t *testing.T) {
 
 	again, err := c.Embed(t.Context(), []string{"ccccc", "a"})
 	require.NoError(t, err)
-	assert.Equal(t, [][]float32{wantOf("ccccc"), wantOf("a")}, again)
+	assert.Equal(t, [][]float32{vectorOf("ccccc"), vectorOf("a")}, again)
 	assert.Len(t, e.asked(), 2, "from the cache")
 }
 
@@ -165,7 +163,7 @@ func TestTroubles(t *testing.T) {
 			assert.Len(t, e.asked(), row.requests)
 			if row.err == "" {
 				require.NoError(t, err)
-				assert.Equal(t, [][]float32{wantOf("a"), wantOf("bb")}, got)
+				assert.Equal(t, [][]float32{vectorOf("a"), vectorOf("bb")}, got)
 				return
 			}
 			require.ErrorContains(t, err, row.err)
@@ -200,45 +198,33 @@ func TestTimeoutOfOneRequestAndOfAll(t *testing.T) {
 	close(release)
 }
 
-// What a circuit does is tested by TestCircuit.
+// What a circuit does is tested by TestCircuit. Calls that are canceled and texts that are refused do not open it.
 func TestEmbedHasACircuit(t *testing.T) {
-	broken := false
+	status := 0
 	e := serve(t, func(_ int, w http.ResponseWriter, _ []string) bool {
-		if broken {
-			w.WriteHeader(503)
+		if status != 0 {
+			w.WriteHeader(status)
 		}
-		return broken
+		return status != 0
 	})
-	c := embedder(t, e, func(o *Options) { o.Attempts, o.Trip = 1, 2 })
+	c := embedder(t, e, func(o *Options) { o.Attempts, o.Trip = 1, 1 })
 	ask := func(text string) error { _, err := c.Embed(t.Context(), []string{text}); return err }
-	require.NoError(t, ask("a"))
-	broken = true
-	require.ErrorContains(t, ask("b"), "503")
-	require.ErrorContains(t, ask("b"), "503")
-	require.ErrorIs(t, ask("b"), ErrUnavailable)
-	assert.Len(t, e.asked(), 3, "the last call asked nobody")
-	require.NoError(t, ask("a"), "the cache works while the circuit is open")
-}
-
-func TestCancelledCallsAndRefusedTextsDoNotOpenTheCircuit(t *testing.T) {
-	e := serve(t, func(_ int, w http.ResponseWriter, texts []string) bool {
-		if texts[0] == "long" {
-			w.WriteHeader(400)
-			return true
-		}
-		return false
-	})
-	c := embedder(t, e, func(o *Options) { o.Trip = 1 })
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := c.Embed(gone, []string{"a"})
 	require.ErrorIs(t, err, context.Canceled)
-	_, err = c.Embed(t.Context(), []string{"long"})
+	status = 400
 	var refusal *Error
-	require.ErrorAs(t, err, &refusal)
+	require.ErrorAs(t, ask("long"), &refusal)
 	assert.Equal(t, 400, refusal.Status)
-	_, err = c.Embed(t.Context(), []string{"a"})
-	require.NoError(t, err)
+	status = 0
+	require.NoError(t, ask("a"))
+	status = 503
+	require.ErrorContains(t, ask("b"), "503")
+	before := len(e.asked())
+	require.ErrorIs(t, ask("b"), ErrUnavailable)
+	assert.Len(t, e.asked(), before, "the last call asked nobody")
+	require.NoError(t, ask("a"), "the cache works while the circuit is open")
 }
 
 func TestOptionsAreChecked(t *testing.T) {
@@ -287,7 +273,7 @@ func TestConcurrentCalls(t *testing.T) {
 			texts := []string{strings.Repeat("x", i+1), "shared"}
 			got, err := c.Embed(t.Context(), texts)
 			if assert.NoError(t, err) {
-				assert.Equal(t, [][]float32{wantOf(texts[0]), wantOf("shared")}, got)
+				assert.Equal(t, [][]float32{vectorOf(texts[0]), vectorOf("shared")}, got)
 			}
 		})
 	}

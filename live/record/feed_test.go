@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -76,20 +75,18 @@ func (h *house) waiting() int {
 	return len(names)
 }
 
-// episodes lists what is in the log: intent, and tools with their groups.
-func (h *house) episodes() (list []string) {
+func (h *house) engine() *live.Engine {
 	e, err := h.ws.Get(context.Background(), "default")
 	require.NoError(h.t, err)
-	for it, err := range e.Items(context.Background()) {
-		require.NoError(h.t, err)
-		if it.Episode == nil {
-			continue
-		}
-		ep := it.Episode
+	return e
+}
+
+// episodes lists what is in the log: intent, and tools with their groups.
+func (h *house) episodes() (list []string) {
+	for _, ep := range history(h.t, h.engine()) {
 		s := ep.Intent + ":"
-		steps := slices.Clone(ep.Steps)
-		episodic.NumberGroups(steps)
-		for _, st := range steps {
+		episodic.NumberGroups(ep.Steps)
+		for _, st := range ep.Steps {
 			s += " " + st.Tool
 			if st.Group != "" {
 				s += "/" + st.Group
@@ -143,22 +140,6 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// A call counts in suggestions as soon as it is taken in.
-func TestCountsAtOnce(t *testing.T) {
-	h := newHouse(t)
-	h.play(func() {})
-	assert.Equal(t, 4, h.take())
-	e, err := h.ws.Get(t.Context(), "default")
-	require.NoError(t, err)
-	m := counting(t, e)
-	a, err := m.Next(suggest.NextRequest{Context: []string{"git:log"}, Profile: suggest.ProfileSeed}) // counts alone, fitted or not
-	require.NoError(t, err)
-	require.NotEmpty(t, a.Suggestions)
-	assert.Equal(t, "fs:write", a.Suggestions[0].ID)
-	assert.Equal(t, map[string]int{"hook:claude-code": 2}, m.Stats().Sources)
-	assert.NotNil(t, h.spool.Key("default"), "the next hooks have a key")
-}
-
 // A process that ends between storing a step and removing its file has it stored twice, once.
 func TestTakenTwiceCountsOnce(t *testing.T) {
 	h := newHouse(t)
@@ -178,11 +159,11 @@ func TestTakenTwiceCountsOnce(t *testing.T) {
 		h.restart()
 		h.take()
 	})
-	got := h.episodes()
-	require.Len(t, got, 2)
-	e, err := h.ws.Get(t.Context(), "default")
-	require.NoError(t, err)
-	assert.Equal(t, 4, counting(t, e).Stats().Steps)
+	require.Len(t, h.episodes(), 2)
+	stats := counting(t, h.engine()).Stats()
+	assert.Equal(t, 4, stats.Steps)
+	assert.Equal(t, map[string]int{"hook:claude-code": 2}, stats.Sources)
+	assert.NotNil(t, h.spool.Key("default"), "the next hooks have a key")
 }
 
 // What was refused, interrupted or never answered is no step, and leaves nothing behind.
@@ -208,18 +189,6 @@ func TestCallsThatNeverEnd(t *testing.T) {
 	h.clock.Add(int64(25 * time.Hour))
 	h.take()
 	assert.Zero(t, h.waiting(), "given up after a day")
-}
-
-// A host that gives its calls no ids may make the same call again.
-func TestUnnamedCalls(t *testing.T) {
-	h := newHouse(t)
-	for range 2 {
-		h.leave(hook.Event{Kind: hook.Began, Call: "hash", Unnamed: true, Tool: "a"})
-		h.leave(hook.Event{Kind: hook.Ended, Call: "hash", Unnamed: true, Tool: "a", Outcome: episodic.Success})
-	}
-	h.leave(hook.Event{Kind: hook.Ended, Call: "hash", Unnamed: true, Tool: "a", Outcome: episodic.Success})
-	h.take()
-	assert.Equal(t, []string{": a a a"}, h.episodes())
 }
 
 // A store that refuses keeps the events where they are.
@@ -253,8 +222,7 @@ func TestTranscriptIsKnown(t *testing.T) {
 	h := newHouse(t)
 	h.play(func() {})
 	h.take()
-	e, err := h.ws.Get(t.Context(), "default")
-	require.NoError(t, err)
+	e := h.engine()
 	begun := episodic.NewSession("claude-code", "s1").Begin(episodic.Call{ID: "c1", Start: h.now()})
 	transcript := []episodic.Episode{{ID: begun.Episode, Session: begun.Session, Time: begun.Time,
 		Steps: []episodic.Step{{Tool: "fs:read", DurationMS: 7, Group: "1"}, {Tool: "not:hooked", Group: "1"}}}}
@@ -266,23 +234,35 @@ func TestTranscriptIsKnown(t *testing.T) {
 	assert.Len(t, r.Rejected, 1, "anybody else contradicts what is recorded")
 }
 
-// through leaves an event of a call that Waymark makes.
-func (h *house) through(kind hook.Kind, id, tool string) {
-	h.leave(hook.Event{Kind: kind, Call: id, Tool: tool, Through: true, Outcome: episodic.Success})
-}
-
-// A call that passes through the gateway is recorded by the gateway.
-func TestThrough(t *testing.T) {
-	h := newHouse(t)
-	h.asked("fix it")
-	h.through(hook.Began, "c1", "forge:comment")
-	h.through(hook.Ended, "c1", "forge:comment")
-	h.through(hook.Ended, "c2", "forge:comment")
-	h.began("c3", "fs:write")
-	h.ended("c3", "fs:write")
-	h.take()
-	assert.Equal(t, []string{"fix it: fs:write"}, h.episodes())
-	assert.Zero(t, h.waiting())
+// What hooks tell of a session gives its steps, and all events are taken in.
+func TestTakeSteps(t *testing.T) {
+	began := func(e hook.Event) hook.Event { e.Kind = hook.Began; return e }
+	ended := func(e hook.Event) hook.Event { e.Kind = hook.Ended; return e }
+	same := hook.Event{Call: "hash", Unnamed: true, Tool: "a", Outcome: episodic.Success}
+	through := hook.Event{Call: "c1", Through: true, Tool: "forge:comment", Outcome: episodic.Success}
+	lone := hook.Event{Call: "c2", Through: true, Tool: "forge:comment", Outcome: episodic.Success}
+	other := hook.Event{Call: "c3", Tool: "fs:write", Outcome: episodic.Success}
+	for name, tt := range map[string]struct {
+		events []hook.Event
+		want   string
+	}{
+		"calls without ids, made again": {
+			[]hook.Event{began(same), ended(same), began(same), ended(same), ended(same)}, ": a a a",
+		},
+		"the gateway records its own": {
+			[]hook.Event{began(through), ended(through), ended(lone), began(other), ended(other)}, ": fs:write",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			for _, e := range tt.events {
+				h.leave(e)
+			}
+			h.take()
+			assert.Equal(t, []string{tt.want}, h.episodes())
+			assert.Zero(t, h.waiting())
+		})
+	}
 }
 
 // A transcript of a session is known although the user refused its first call.
@@ -297,12 +277,7 @@ func TestRefusedFirst(t *testing.T) {
 	h.ended("c2", "fs:read")
 	h.take()
 	assert.Equal(t, []string{"fix it: fs:read"}, h.episodes())
-	e, err := h.ws.Get(t.Context(), "default")
-	require.NoError(t, err)
-	for it, err := range e.Items(t.Context()) {
-		require.NoError(t, err)
-		assert.Equal(t, episodic.EpisodeID("claude-code", "s1", "c2"), it.Episode.ID)
-	}
+	assert.Equal(t, episodic.EpisodeID("claude-code", "s1", "c2"), history(t, h.engine())[0].ID)
 }
 
 // What cannot be read or removed keeps nothing else waiting.

@@ -58,7 +58,6 @@ func history(t testing.TB, e *live.Engine) (all []episodic.Episode) {
 }
 
 func TestWhatIsKeptOfACall(t *testing.T) {
-	broken := errors.New("connection reset")
 	for _, tt := range []struct {
 		name    string
 		result  run.Result
@@ -76,12 +75,20 @@ func TestWhatIsKeptOfACall(t *testing.T) {
 		{"refused by us", run.Result{Failure: run.FailedPolicy}, nil, false, "", ""},
 		{"of no tool", run.Result{Failure: run.FailedUnknown}, nil, false, "", ""},
 		{"asks first", run.Result{NeedsInput: json.RawMessage(`{}`)}, nil, false, "", ""},
-		{"nobody knows", run.Result{}, broken, true, episodic.Unknown, "unknown"},
+		{"nobody knows", run.Result{}, errors.New("connection reset"), true, episodic.Unknown, "unknown"},
+		{"the caller gave up", run.Result{}, context.Canceled, true, episodic.Unknown, "canceled"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e := workspace(t, memory(t))
-			r := New(opened(e), callerFunc(func(context.Context, run.Call) (run.Result, error) { return tt.result, tt.err }), Options{})
-			got, err := r.Call(t.Context(), run.Call{Tool: "fs:read", Arguments: json.RawMessage(`{"path":"a.go"}`), Session: "s", Intent: "look", Source: "ann"})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			r := New(opened(e), callerFunc(func(context.Context, run.Call) (run.Result, error) {
+				if errors.Is(tt.err, context.Canceled) {
+					cancel() // it is recorded all the same
+				}
+				return tt.result, tt.err
+			}), Options{})
+			got, err := r.Call(ctx, run.Call{Tool: "fs:read", Arguments: json.RawMessage(`{"path":"a.go"}`), Session: "s", Intent: "look", Source: "ann"})
 			require.Equal(t, tt.err, err)
 			require.Equal(t, tt.result, got)
 			all := history(t, e)
@@ -146,16 +153,7 @@ func TestOverlappingCallsAreParallel(t *testing.T) {
 	}
 	assert.Equal(t, []string{"a", "b", "c", "d"}, tools)
 	assert.Equal(t, []string{"1", "1", "2", "3"}, groups)
-	assert.ElementsMatch(t, []string{"a c", "b c", "c d"}, edges(t, e))
-	sameAsWhole(t, e)
-}
-
-func edges(t testing.TB, e *live.Engine) (pairs []string) {
-	t.Helper()
-	for _, x := range graph(t, e) {
-		pairs = append(pairs, x.From+" "+x.To)
-	}
-	return pairs
+	assert.ElementsMatch(t, []string{"a c", "b c", "c d"}, sameAsWhole(t, e))
 }
 
 func graph(t testing.TB, e *live.Engine) []suggest.ExportEdge {
@@ -166,8 +164,9 @@ func graph(t testing.TB, e *live.Engine) []suggest.ExportEdge {
 	return x.Edges
 }
 
-// sameAsWhole imports the episodes of a workspace whole into another: the graphs are equal.
-func sameAsWhole(t testing.TB, e *live.Engine) {
+// sameAsWhole imports the episodes of a workspace whole into another: the graphs are equal. It returns
+// their edges.
+func sameAsWhole(t testing.TB, e *live.Engine) (pairs []string) {
 	t.Helper()
 	other := workspace(t, memory(t))
 	all := history(t, e)
@@ -175,6 +174,10 @@ func sameAsWhole(t testing.TB, e *live.Engine) {
 	require.NoError(t, err)
 	require.Equal(t, len(all), r.Accepted)
 	assert.ElementsMatch(t, graph(t, other), graph(t, e))
+	for _, x := range graph(t, e) {
+		pairs = append(pairs, x.From+" "+x.To)
+	}
+	return pairs
 }
 
 // The calls of a run say what they came after; a task that is tried again is a step of its own.
@@ -212,8 +215,7 @@ func TestCallsOfARun(t *testing.T) {
 		steps = append(steps, fmt.Sprint(s.ID, " ", s.Tool, " ", s.DependsOn))
 	}
 	assert.Equal(t, []string{"t1 build []", "t2 test [t1]", "t2#2 test [t1]", "t3 lint []", "t5 push [t2#2 t3]"}, steps)
-	assert.ElementsMatch(t, []string{"build test", "test push", "lint push"}, edges(t, e))
-	sameAsWhole(t, e)
+	assert.ElementsMatch(t, []string{"build test", "test push", "lint push"}, sameAsWhole(t, e))
 
 	// Another process goes on with the run.
 	again := New(opened(e), callerFunc(works), Options{})
@@ -224,7 +226,7 @@ func TestCallsOfARun(t *testing.T) {
 	last := all[0].Steps[5]
 	assert.Equal(t, "t2#3", last.ID)
 	assert.Equal(t, []string{"t5"}, last.DependsOn)
-	assert.Equal(t, 6+0, len(all[0].Steps))
+	assert.Len(t, all[0].Steps, 6)
 }
 
 // A session that rests, or turns to another intent, begins an episode; sessions that rest are forgotten.
@@ -257,43 +259,22 @@ func TestSessionsAreCut(t *testing.T) {
 	assert.Len(t, r.sessions[[2]string{"gateway", "new1"}].episode.tools, contextLength)
 }
 
-// brokenStore fails.
-type brokenStore struct {
-	Store
-	err error
-}
+// fullStore has no space left.
+type fullStore struct{ Store }
 
-func (b brokenStore) Perform(ctx context.Context, source string, p live.Performed) (uint64, error) {
-	if b.err != nil {
-		return 0, b.err
-	}
-	return b.Store.Perform(ctx, source, p)
+func (fullStore) Perform(context.Context, string, live.Performed) (uint64, error) {
+	return 0, storage.ErrNoSpace
 }
 
 // What a tool has done is told even if it cannot be stored.
 func TestTheAnswerSurvivesTheStore(t *testing.T) {
 	e := workspace(t, memory(t))
-	r := New(opened(brokenStore{e, storage.ErrNoSpace}), callerFunc(works), Options{})
+	r := New(opened(fullStore{e}), callerFunc(works), Options{})
 	result, err := r.Call(t.Context(), run.Call{Tool: "t"})
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"id":"item-17"}`, string(result.Structured))
 	assert.Contains(t, result.Unrecorded, storage.ErrNoSpace.Error())
 	assert.Empty(t, history(t, e))
-}
-
-// A call whose caller goes away is recorded all the same.
-func TestCanceledCallsAreRecorded(t *testing.T) {
-	e := workspace(t, memory(t))
-	ctx, cancel := context.WithCancel(t.Context())
-	r := New(opened(e), callerFunc(func(ctx context.Context, _ run.Call) (run.Result, error) {
-		cancel()
-		return run.Result{}, ctx.Err()
-	}), Options{})
-	_, err := r.Call(ctx, run.Call{Tool: "t"})
-	require.ErrorIs(t, err, context.Canceled)
-	step := history(t, e)[0].Steps[0]
-	assert.Equal(t, episodic.Unknown, step.Outcome)
-	assert.Equal(t, "canceled", step.ErrorKind)
 }
 
 // Random sessions side by side, with failures of all kinds: the graph is that of the whole episodes, and a

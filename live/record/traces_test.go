@@ -21,9 +21,25 @@ import (
 	"waymark/suggest"
 )
 
+const traceFile = "../../ingest/testdata/traces/otel.jsonl"
+
+// importFile records the episodes of a file, and tells how many of them were new and how many were known.
+func importFile(t *testing.T, e *live.Engine, file string) (accepted, duplicates int) {
+	for it, err := range ingest.Read(t.Context(), file, ingest.Options{Format: "otel"}) {
+		require.NoError(t, err)
+		if it.Episode != nil {
+			r, err := e.Record(t.Context(), "import:otel", []episodic.Episode{*it.Episode})
+			require.NoError(t, err)
+			require.Empty(t, r.Rejected)
+			accepted, duplicates = accepted+r.Accepted, duplicates+r.Duplicates
+		}
+	}
+	return accepted, duplicates
+}
+
 // recorded are the requests of a file of traces.
 func recorded(t *testing.T) (requests [][]byte) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "ingest", "testdata", "traces", "otel.jsonl"))
+	text, err := os.ReadFile(traceFile)
 	require.NoError(t, err)
 	for line := range bytes.Lines(text) {
 		if bytes.HasSuffix(line, []byte("\n")) && bytes.Contains(line, []byte("resourceSpans")) {
@@ -32,6 +48,12 @@ func recorded(t *testing.T) (requests [][]byte) {
 	}
 	require.Len(t, requests, 6)
 	return requests
+}
+
+// ofTheFile are the episodes of these requests.
+var ofTheFile = []string{
+	"Release the fix for SECRET: git:log/1 fs:read/1 fs:write ci:run ci:run chat:post/2 jira:close/2",
+	"What changed since then?: git:log git:diff",
 }
 
 // graphOf names nodes and edges of a model.
@@ -51,19 +73,7 @@ func TestCollect(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, ws.Close(context.Background())) })
 	imported, err := ws.Open(t.Context(), "imported")
 	require.NoError(t, err)
-	known := func(e *live.Engine) (accepted, duplicates int) {
-		for it, err := range ingest.Read(t.Context(), filepath.Join("..", "..", "ingest", "testdata", "traces", "otel.jsonl"), ingest.Options{}) {
-			require.NoError(t, err)
-			if it.Episode != nil {
-				r, err := e.Record(t.Context(), "import:otel", []episodic.Episode{*it.Episode})
-				require.NoError(t, err)
-				require.Empty(t, r.Rejected)
-				accepted, duplicates = accepted+r.Accepted, duplicates+r.Duplicates
-			}
-		}
-		return accepted, duplicates
-	}
-	accepted, _ := known(imported)
+	accepted, _ := importFile(t, imported, traceFile)
 	require.Equal(t, 2, accepted)
 
 	for name, send := range map[string]func(h *house, request []byte){
@@ -87,23 +97,16 @@ func TestCollect(t *testing.T) {
 				h.feed.flush(t.Context(), false)
 				assert.Empty(t, h.episodes(), "no trace is complete yet")
 			}
-			h.clock.Add(int64(3 * time.Second))
-			h.feed.flush(t.Context(), false)
-			assert.Equal(t, []string{
-				"Release the fix for SECRET: git:log/1 fs:read/1 fs:write ci:run ci:run chat:post/2 jira:close/2", "What changed since then?: git:log git:diff",
-			}, h.episodes())
+			h.pass(3 * time.Second)
+			assert.Equal(t, ofTheFile, h.episodes())
 			h.pass(2 * time.Minute)
 			assert.Zero(t, h.feed.traces.spans)
-			e, err := h.ws.Get(t.Context(), "default")
-			require.NoError(t, err)
+			e := h.engine()
 			assert.Equal(t, graphOf(counting(t, imported)), graphOf(counting(t, e)))
-			for it, err := range e.Items(t.Context()) {
-				require.NoError(t, err)
-				if it.Episode != nil {
-					assert.Equal(t, "agent@worker-7", it.Episode.Label, "service and host of the resource")
-				}
+			for _, ep := range history(t, e) {
+				assert.Equal(t, "agent@worker-7", ep.Label, "service and host of the resource")
 			}
-			_, duplicates := known(e)
+			_, duplicates := importFile(t, e, traceFile)
 			assert.Equal(t, 2, duplicates)
 		})
 	}
@@ -112,11 +115,9 @@ func TestCollect(t *testing.T) {
 func TestCollectWithoutRoot(t *testing.T) {
 	h := newHouse(t)
 	require.NoError(t, h.feed.Collect(t.Context(), "default", "local", recorded(t)[0], false))
-	h.clock.Add(int64(3 * time.Second))
-	h.feed.flush(t.Context(), false)
+	h.pass(3 * time.Second)
 	assert.Empty(t, h.episodes())
-	h.clock.Add(int64(time.Minute))
-	h.feed.flush(t.Context(), false)
+	h.pass(time.Minute)
 	assert.Len(t, h.episodes(), 1, "a minute later it is read as it stands")
 
 	require.NoError(t, h.feed.Collect(t.Context(), "default", "local", recorded(t)[4], false))
@@ -149,14 +150,13 @@ func agent(trace, id, parent string, from, to int, attributes ...string) sent {
 func (h *house) request(spans ...sent) []byte {
 	td := ptrace.NewTraces()
 	list := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
-	id := func(short string, to []byte) { copy(to, short) }
 	for _, s := range spans {
 		o := list.AppendEmpty()
 		var trace [16]byte
 		var own, parent [8]byte
-		id(s.trace, trace[:])
-		id(s.id, own[:])
-		id(s.parent, parent[:])
+		copy(trace[:], s.trace)
+		copy(own[:], s.id)
+		copy(parent[:], s.parent)
 		o.SetTraceID(trace)
 		o.SetSpanID(own)
 		o.SetParentSpanID(parent)
@@ -195,13 +195,6 @@ func (h *house) rows() (n int) {
 
 // What was acknowledged is recorded, also by the process after one that was killed; nothing of it stays behind.
 func TestCollectIsDurable(t *testing.T) {
-	whole := newHouse(t)
-	for _, request := range recorded(t) {
-		require.NoError(t, whole.feed.Collect(t.Context(), "default", "local", request, false))
-	}
-	whole.pass(3 * time.Second)
-	assert.Zero(t, whole.rows())
-
 	h := newHouse(t)
 	for i, request := range recorded(t) {
 		h.restart()
@@ -212,11 +205,11 @@ func TestCollectIsDurable(t *testing.T) {
 	h.pass(0)
 	assert.Empty(t, h.episodes(), "it may go on")
 	h.pass(3 * time.Second)
-	assert.Equal(t, whole.episodes(), h.episodes())
+	assert.Equal(t, ofTheFile, h.episodes())
 	assert.Zero(t, h.rows())
 	h.restart()
 	h.pass(time.Hour)
-	assert.Equal(t, whole.episodes(), h.episodes())
+	assert.Equal(t, ofTheFile, h.episodes())
 }
 
 // Traces that come in one request end one by one; a process that is killed between them records the rest once.
@@ -246,47 +239,45 @@ func TestUnreadableSpansAreLeft(t *testing.T) {
 	assert.Equal(t, 1, h.rows())
 }
 
-// A server may send its spans after the agent that called it has ended: they are parts of calls that are recorded.
-func TestCollectLate(t *testing.T) {
-	h := newHouse(t)
-	h.send(called("t1", "a", "r", 1, 5, "fs:read", "c1"), agent("t1", "r", "", 0, 6))
-	h.pass(3 * time.Second)
-	require.Equal(t, []string{": fs:read"}, h.episodes())
-	h.send(sent{"t1", "b", "a", 2, 4, map[string]string{"mcp.method.name": "tools/call", "gen_ai.tool.name": "read"}}, called("t1", "c", "r", 5, 6, "fs:write", "c2"))
-	h.pass(3 * time.Second)
-	assert.Equal(t, []string{": fs:read fs:write"}, h.episodes())
-	assert.Zero(t, h.rows())
-	h.pass(2 * time.Minute)
-	assert.Zero(t, h.feed.traces.spans)
-}
-
-// A request that is sent again is known, also after its calls were recorded; and hooks' spool is none of its business.
-func TestCollectAgain(t *testing.T) {
-	h := newHouse(t)
-	require.NoError(t, os.MkdirAll(string(h.spool), 0o700))
-	for _, wait := range []time.Duration{3 * time.Second, 2 * time.Minute, 0} {
-		h.send(called("t1", "a", "r", 1, 2, "fs:read", "c1"), agent("t1", "r", "", 0, 3))
-		h.pass(3 * time.Second)
-		h.pass(wait)
-		if wait == 0 {
-			h.restart()
+// Each request comes after the traces before it are recorded, and is sent again by a process after it.
+func TestCollectInTurn(t *testing.T) {
+	read := called("t1", "a", "r", 1, 5, "fs:read", "c1")
+	inside := map[string]string{"mcp.method.name": "tools/call", "gen_ai.tool.name": "read"}
+	talk := func(trace string, from int) []sent {
+		return []sent{
+			called(trace, "a", "r", from+1, from+2, "fs:read", "call_0"),
+			called(trace, "b", "r", from+3, from+4, "fs:write", "call_1"),
+			agent(trace, "r", "", from, from+5, "gen_ai.conversation.id", "talk"),
 		}
 	}
-	h.send(called("t1", "a", "r", 1, 2, "fs:read", "c1"), agent("t1", "r", "", 0, 3))
-	h.pass(3 * time.Second)
-	assert.Equal(t, []string{": fs:read"}, h.episodes())
-	assert.DirExists(t, string(h.spool))
-}
-
-// Some recorders number the calls of each turn anew. They are calls of their own, as in a file.
-func TestCollectRepeatedIDs(t *testing.T) {
-	h := newHouse(t)
-	for i, trace := range []string{"t1", "t2"} {
-		h.send(called(trace, "a", "r", 10*i+1, 10*i+2, "fs:read", "call_0"), called(trace, "b", "r", 10*i+3, 10*i+4, "fs:write", "call_1"),
-			agent(trace, "r", "", 10*i, 10*i+5, "gen_ai.conversation.id", "talk"))
-		h.pass(3 * time.Second)
+	for name, tt := range map[string]struct {
+		requests [][]sent
+		want     string
+	}{
+		"the same trace": {[][]sent{{read, agent("t1", "r", "", 0, 6)}}, ": fs:read"},
+		"a server's span after its agent": {[][]sent{
+			{read, agent("t1", "r", "", 0, 6)},
+			{{"t1", "b", "a", 2, 4, inside}, called("t1", "c", "r", 5, 6, "fs:write", "c2")},
+		}, ": fs:read fs:write"},
+		"ids numbered anew": {[][]sent{talk("t1", 0), talk("t2", 10)}, ": fs:read fs:write fs:read fs:write"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			for _, wait := range []time.Duration{3 * time.Second, 2 * time.Minute} {
+				for _, spans := range tt.requests {
+					h.send(spans...)
+					h.pass(3 * time.Second)
+				}
+				h.pass(wait)
+				assert.Equal(t, []string{tt.want}, h.episodes())
+				assert.Zero(t, h.rows())
+				if wait > time.Minute {
+					assert.Zero(t, h.feed.traces.spans)
+				}
+				h.restart()
+			}
+		})
 	}
-	assert.Equal(t, []string{": fs:read fs:write fs:read fs:write"}, h.episodes())
 }
 
 // What a subagent does is a session of its own, by the same name as in a file.
@@ -297,18 +288,10 @@ func TestCollectSubagent(t *testing.T) {
 	require.NoError(t, h.feed.Collect(t.Context(), "default", "local", request, false))
 	h.pass(3 * time.Second)
 	assert.Len(t, h.episodes(), 2)
-	e, err := h.ws.Get(t.Context(), "default")
-	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "traces.jsonl")
 	require.NoError(t, os.WriteFile(file, request, 0o600))
-	for it, err := range ingest.Read(t.Context(), file, ingest.Options{Format: "otel"}) {
-		require.NoError(t, err)
-		if it.Episode != nil {
-			r, err := e.Record(t.Context(), "import:otel", []episodic.Episode{*it.Episode})
-			require.NoError(t, err)
-			assert.Equal(t, 1, r.Duplicates, "%+v", it.Episode)
-		}
-	}
+	accepted, duplicates := importFile(t, h.engine(), file)
+	assert.Equal(t, []int{0, 2}, []int{accepted, duplicates})
 }
 
 // Calls that the store cannot take now are recorded as soon as it can.
