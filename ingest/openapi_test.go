@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"iter"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -54,10 +55,10 @@ components:
       properties: {id: {type: integer}, sequel: {$ref: '#/components/schemas/Book'}}
 `
 
-func openAPITools(t *testing.T, text string, opts Options) (map[string]catalog.Tool, Report) {
+func openAPITools(t *testing.T, items iter.Seq2[Item, error]) (map[string]catalog.Tool, Report) {
 	t.Helper()
 	tools, report := map[string]catalog.Tool{}, Report{}
-	for it, err := range ReadFrom(t.Context(), strings.NewReader(text), opts) {
+	for it, err := range items {
 		require.NoError(t, err)
 		report.Add(it)
 		if it.Tool != nil {
@@ -68,7 +69,7 @@ func openAPITools(t *testing.T, text string, opts Options) (map[string]catalog.T
 }
 
 func TestOpenAPI(t *testing.T) {
-	tools, report := openAPITools(t, library30, Options{})
+	tools, report := openAPITools(t, ReadFrom(t.Context(), strings.NewReader(library30), Options{}))
 	require.Len(t, tools, 4, report.Reasons)
 	list := tools["city_library:list_books"]
 	require.Equal(t, "List books\nNewest first.", list.Description)
@@ -116,26 +117,20 @@ func TestOpenAPIField(t *testing.T) {
 		"/trees":{"$ref":"paths/trees.yaml"},"/up":{"$ref":"../secret.yaml"},"/away":{"$ref":"https://example.com/x.yaml"}}}`
 	fsys := fstest.MapFS{"api/openapi.json": {Data: []byte(document)}, "api/page.yaml": {Data: []byte("name: page\nin: query\nschema: {type: integer}\n")},
 		"api/paths/trees.yaml": {Data: []byte("get:\n  operationId: trees\n  parameters: [{$ref: ../page.yaml}]\n")}}
-	tools, report := map[string]string{}, Report{}
-	for it, err := range ReadFS(t.Context(), fsys, Options{}) {
-		require.NoError(t, err)
-		if report.Add(it); it.Tool != nil {
-			tools[it.ID] = string(it.Tool.InputSchema)
-		}
-	}
+	tools, report := openAPITools(t, ReadFS(t.Context(), fsys, Options{}))
 	require.JSONEq(t, `{"type":"object","required":["body","id"],"properties":{"id":{"type":"string"},"id_query":{"type":"integer"},"body_query":{"type":"boolean"},
-		"body":{"type":"object","properties":{"id":{"type":["string","null"],"enum":["a",null]}}}}}`, tools["shelf:move"])
-	require.JSONEq(t, `{"type":"object","properties":{"page":{"type":"integer"}}}`, tools["shelf:trees"])
+		"body":{"type":"object","properties":{"id":{"type":["string","null"],"enum":["a",null]}}}}}`, string(tools["shelf:move"].InputSchema))
+	require.JSONEq(t, `{"type":"object","properties":{"page":{"type":"integer"}}}`, string(tools["shelf:trees"].InputSchema))
 	require.Equal(t, 2, report.Dropped.Tools, report.Reasons)
 }
 
 // Of version 2 parameters are schemas themselves, and the body is one of them.
 func TestOpenAPI2(t *testing.T) {
-	tools, report := openAPITools(t, `{"swagger":"2.0","info":{"title":"Shelf"},"paths":{"/books/{id}":{"parameters":[{"name":"id","in":"path","required":true,"type":"string"}],
+	tools, report := openAPITools(t, ReadFrom(t.Context(), strings.NewReader(`{"swagger":"2.0","info":{"title":"Shelf"},"paths":{"/books/{id}":{"parameters":[{"name":"id","in":"path","required":true,"type":"string"}],
 		"get":{"operationId":"get","parameters":[{"name":"id","in":"query","type":"integer"},{"name":"tags","in":"query","type":"array","items":{"type":"string"}}],"responses":{"200":{"schema":{"$ref":"#/definitions/Book"}}}},
 		"post":{"operationId":"set","parameters":[{"in":"body","name":"book","required":true,"schema":{"$ref":"#/definitions/Book"}}]},
 		"put":{"operationId":"load","parameters":[{"in":"formData","name":"file","type":"string","required":true}]}}},
-		"definitions":{"Book":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"kind":{"type":"string","enum":["a"],"x-nullable":true}}}}}`, Options{})
+		"definitions":{"Book":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"kind":{"type":"string","enum":["a"],"x-nullable":true}}}}}`), Options{}))
 	require.Zero(t, report.Dropped.Total(), report.Reasons)
 	book := `"name":{"type":"string"},"kind":{"type":["string","null"],"enum":["a",null]}`
 	require.JSONEq(t, `{"type":"object","required":["id"],"properties":{"id":{"type":"string"},"id_query":{"type":"integer"},"tags":{"type":"array","items":{"type":"string"}}}}`, string(tools["shelf:get"].InputSchema))
@@ -147,10 +142,10 @@ func TestOpenAPI2(t *testing.T) {
 // A schema that refers to many others keeps the nearest; null beside a reference is kept, and a reference that leads nowhere is
 // reported.
 func TestOpenAPIReferences(t *testing.T) {
-	tools, report := openAPITools(t, `{"openapi":"3.1.0","info":{"title":"r"},"paths":{"/x":{"post":{"operationId":"x","requestBody":{"required":true,"content":{"application/json":{"schema":{"$ref":"#/components/schemas/S"}}}}}}},
+	tools, report := openAPITools(t, ReadFrom(t.Context(), strings.NewReader(`{"openapi":"3.1.0","info":{"title":"r"},"paths":{"/x":{"post":{"operationId":"x","requestBody":{"required":true,"content":{"application/json":{"schema":{"$ref":"#/components/schemas/S"}}}}}}},
 		"components":{"schemas":{"S":{"type":"object","properties":{"a":{"$ref":"#/components/schemas/A"},"d":{"$ref":"#/components/schemas/A","nullable":true},
 			"b":{"$ref":"#/components/x~1y/A"},"c":{"$ref":"https://example.org/f"},"z":{"$ref":"#/components/schemas/Big"}}},
-			"A":{"type":"integer"},"Big":{"description":"`+strings.Repeat("x", 40_000)+`"}},"x/y":{"A":{"type":"string"}}}}`, Options{})
+			"A":{"type":"integer"},"Big":{"description":"`+strings.Repeat("x", 40_000)+`"}},"x/y":{"A":{"type":"string"}}}}`), Options{}))
 	require.JSONEq(t, `{"type":"object","properties":{"a":{"$ref":"#/$defs/A"},"d":{"anyOf":[{"$ref":"#/$defs/A"},{"type":"null"}]},
 		"b":{"$ref":"#/$defs/schema1"},"z":{"$ref":"#/$defs/Big"},"c":{"$ref":"#/$defs/schema2"}},
 		"$defs":{"A":{"type":"integer"},"schema1":{"type":"string"},"Big":{},"schema2":{}}}`, string(tools["r:x"].InputSchema))

@@ -73,15 +73,15 @@ func TestRead(t *testing.T) {
 
 // A call without an id is known by its tool and arguments, before and after it.
 func TestReadWithoutCallID(t *testing.T) {
-	before, _, err := Read([]byte(`{"session_id":"s1","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"c":1}}`), noon, nil)
-	require.NoError(t, err)
-	after, _, err := Read([]byte(`{"session_id":"s1","hook_event_name":"PostToolUse","tool_name":"Bash","tool_input":{"c":1},"tool_response":"x"}`), noon, nil)
-	require.NoError(t, err)
-	other, _, err := Read([]byte(`{"session_id":"s1","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"c":2}}`), noon, nil)
-	require.NoError(t, err)
+	read := func(event, arguments string) Event {
+		e, _, err := Read([]byte(`{"session_id":"s1","hook_event_name":"`+event+`","tool_name":"Bash","tool_input":`+arguments+`}`), noon, nil)
+		require.NoError(t, err)
+		return e
+	}
+	before := read("PreToolUse", `{"c":1}`)
 	assert.True(t, before.Unnamed)
-	assert.Equal(t, before.Call, after.Call)
-	assert.NotEqual(t, before.Call, other.Call)
+	assert.Equal(t, before.Call, read("PostToolUse", `{"c":1}`).Call)
+	assert.NotEqual(t, before.Call, read("PreToolUse", `{"c":2}`).Call)
 }
 
 func TestReadDigests(t *testing.T) {
