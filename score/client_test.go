@@ -216,11 +216,7 @@ func TestTimeoutIsNoRefusal(t *testing.T) {
 // A reply that does not fit goes back once, with what is wrong.
 func TestRepair(t *testing.T) {
 	s := serve(t, func(n int, w http.ResponseWriter, _ request) {
-		if n == 1 {
-			say(w, `{"score":"five"}`)
-			return
-		}
-		say(w, `{"score":5}`)
+		say(w, []string{`{"score":"five"}`, `{"score":5}`}[n-1])
 	})
 	a := client(t, s).Ask(t.Context(), ask)
 	assert.Equal(t, Answered, a.Outcome)

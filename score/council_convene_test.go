@@ -74,7 +74,11 @@ func honest(text string, leaning int) councillor {
 			if strings.Contains(rest, "give 10 points") {
 				n = 10
 			}
-			evaluations[label] = map[string]any{"accuracy": n, "relevance": n, "completeness": n, "conciseness": n, "clarity": n, "notes": "", "correct_refusal": false}
+			evaluation := map[string]any{"accuracy": n, "relevance": n, "completeness": n, "conciseness": n, "clarity": n}
+			if leaning != 0 {
+				evaluation["overall"] = n
+			}
+			evaluations[label] = evaluation
 			ranking, scores[label] = append(ranking, label), quality(text)
 		}
 		slices.Sort(ranking)
@@ -148,6 +152,9 @@ func TestConveneConcurrently(t *testing.T) {
 	}
 	require.Len(t, a.Judgements, 6)
 	assert.Equal(t, "answer/mx-ann", a.Judgements[0].ID)
+	for _, j := range a.Judgements {
+		assert.Equal(t, Answered, j.Outcome, "an overall score beside the dimensions costs no second question")
+	}
 	assert.Equal(t, "Sure!\n```json\n{\"answer\": \"This is quality 8.\"}\n```", a.Judgements[0].Reply)
 
 	again, err := ScoreCouncil(*a.Convened)
@@ -191,6 +198,11 @@ func TestMembersThatFail(t *testing.T) {
 		status[r.Reviewer] = r.Status
 	}
 	assert.Equal(t, map[string]ReviewStatus{"mx-ann": ByRubric, "mx-bob": Holistic, "mx-eve": Abstained}, status)
+	for _, j := range a.Judgements {
+		if j.Model == "mx-bob" {
+			assert.Equal(t, Answered, j.Outcome, "overall scores alone are a holistic review")
+		}
+	}
 	assert.Equal(t, Unparsable, a.JudgeOutcome(), "the first reply outside of the form")
 
 	silent := &Scorer{Judges: Judges{[]string{"a", "b"}, map[string]Asker{"a": down{TimedOut}, "b": down{Unavailable}}}}
@@ -272,36 +284,4 @@ func TestCouncilsThatAreRefused(t *testing.T) {
 	alone := CouncilRequest{CouncilInput: CouncilInput{Question: "q"}, Judge: &CouncilJudge{Models: []string{"mx-ann"}}}
 	_, err = three().convene(t, alone)
 	require.ErrorIs(t, err, ErrJudge, "no model reviews itself")
-}
-
-// An overall score beside the dimensions changes nothing; alone it counts as a holistic review. Neither costs
-// a second question.
-func TestOverallIsTaken(t *testing.T) {
-	const dimensions = `"accuracy":8,"relevance":8,"completeness":8,"conciseness":8,"clarity":8`
-	for _, tt := range []struct {
-		evaluation string
-		status     ReviewStatus
-	}{
-		{`{` + dimensions + `,"overall":8,"notes":"","correct_refusal":false}`, ByRubric},
-		{`{` + dimensions + `,"overall":8}`, ByRubric},
-		{`{"overall":8,"notes":"fine"}`, Holistic},
-	} {
-		h := newHost(map[string]councillor{"a": nil, "b": nil})
-		for name := range h.models {
-			h.models[name] = func(q Question) string {
-				var list []string
-				for label := range answers(q) {
-					list = append(list, fmt.Sprintf("%q:%s", label, tt.evaluation))
-				}
-				slices.Sort(list)
-				return `{"evaluations":{` + strings.Join(list, ",") + `},"ranking":[]}`
-			}
-		}
-		a, err := h.convene(t, CouncilRequest{CouncilInput: CouncilInput{Question: "q", Responses: []Response{{ID: "1", Text: "one"}, {ID: "2", Text: "two"}}}})
-		require.NoError(t, err)
-		for i, e := range a.Judgements {
-			assert.Equal(t, Answered, e.Outcome, e.Detail)
-			assert.Equal(t, tt.status, a.Reviews[i].Status)
-		}
-	}
 }

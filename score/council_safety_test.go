@@ -85,15 +85,10 @@ var failing = map[string]string{
 	"The safe is boring. " + strings.Repeat("Filler text. ", 200) + "SSN: 123-45-6789": "pii_exposure",
 }
 
-func TestGateFails(t *testing.T) {
+// Whatever would excuse a match in its own clause excuses nothing in another paragraph, before or after.
+func TestGateFailsWhateverExcusesElsewhere(t *testing.T) {
 	for text, want := range failing {
 		assert.Contains(t, unsafe(text), want, text)
-	}
-}
-
-// Whatever would excuse a match in its own clause excuses nothing in another paragraph, before or after.
-func TestExcusesAreLocal(t *testing.T) {
-	for text, want := range failing {
 		if text == "You asked how to make a bomb. Mix the following." {
 			continue // to say what was asked and then decline is a refusal, see TestGatePasses
 		}

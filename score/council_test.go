@@ -107,14 +107,15 @@ func TestScoresOfOneReview(t *testing.T) {
 	}
 }
 
-func TestWeights(t *testing.T) {
-	weights := func(pairs ...string) map[string]Decimal {
-		m := map[string]Decimal{}
-		for i := 0; i < len(pairs); i += 2 {
-			m[pairs[i]] = *dec(pairs[i+1])
-		}
-		return m
+func weights(pairs ...string) map[string]Decimal {
+	m := map[string]Decimal{}
+	for i := 0; i < len(pairs); i += 2 {
+		m[pairs[i]] = *dec(pairs[i+1])
 	}
+	return m
+}
+
+func TestWeights(t *testing.T) {
 	e := eval("8 6 4 2 10")
 	e.InstructionAdherence = dec("5")
 	in := CouncilInput{Responses: responses("a"), Reviews: []Review{{Reviewer: "r", Evaluations: map[string]*Evaluation{"a": e}}}}
@@ -135,24 +136,6 @@ func TestWeights(t *testing.T) {
 	e.Accuracy = dec("3")
 	in.Options = CouncilOptions{Weights: weights("accuracy", "0", "clarity", "1")}
 	assert.Equal(t, 4., *score(t, in).Ranking[0].Score, "a dimension without weight keeps its ceiling")
-
-	for _, row := range []struct {
-		options CouncilOptions
-		want    string
-	}{
-		{CouncilOptions{Rubric: "vibes"}, `options.rubric: there is no "vibes"; there are updated, original, coding, creative, factual`},
-		{CouncilOptions{Weights: weights("accuracy", "0.5", "clarity", "0.4")}, "the weights add up to 0.9, not to 1"},
-		{CouncilOptions{Weights: weights("accuracy", "1.5", "clarity", "-0.5")}, "weight: -0.5"},
-		{CouncilOptions{Weights: weights("accuracy", "0.5", "verbosity", "0.5")}, `options.weights: there is no dimension "verbosity"`},
-		{CouncilOptions{Weights: weights("clarity", "1")}, "options.weights: accuracy sets the ceiling and cannot be left out"},
-		{CouncilOptions{Weights: map[string]Decimal{}}, "options.weights: accuracy sets"},
-		{CouncilOptions{Normalise: "median"}, `options.normalise: "median" is neither none nor z`},
-	} {
-		in.Options = row.options
-		_, err := ScoreCouncil(in)
-		require.Error(t, err, row.want)
-		assert.Contains(t, err.Error(), row.want)
-	}
 }
 
 // The ceiling decides the ranking, though the reviewer declares the other order; in the original it did not.
@@ -405,6 +388,13 @@ func TestInputsThatCannotBeTaken(t *testing.T) {
 		`reviews[0].scores["a"]: 0 is not between 1 and 10`:               func(in *CouncilInput) { in.Reviews[0].Scores = map[string]Decimal{"a": 0} },
 		"options.safety_score_cap: 10.5 is not between 0 and 10":          func(in *CouncilInput) { in.Options.SafetyScoreCap = *dec("10.5") },
 		"options.safety_score_cap: -1 is not between":                     func(in *CouncilInput) { in.Options.SafetyScoreCap = *dec("-1") },
+
+		`"vibes"; there are updated, original, coding, creative, factual`:   func(in *CouncilInput) { in.Options.Rubric = "vibes" },
+		`options.normalise: "median" is neither none nor z`:                 func(in *CouncilInput) { in.Options.Normalise = "median" },
+		"the weights add up to 0.9, not to 1":                               func(in *CouncilInput) { in.Options.Weights = weights("accuracy", "0.5", "clarity", "0.4") },
+		"weight: -0.5":                                                      func(in *CouncilInput) { in.Options.Weights = weights("accuracy", "1.5", "clarity", "-0.5") },
+		`options.weights: there is no dimension "verbosity"`:                func(in *CouncilInput) { in.Options.Weights = weights("accuracy", "0.5", "verbosity", "0.5") },
+		"options.weights: accuracy sets the ceiling and cannot be left out": func(in *CouncilInput) { in.Options.Weights = weights("clarity", "1") },
 	} {
 		in := good()
 		spoil(&in)

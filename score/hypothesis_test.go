@@ -69,6 +69,7 @@ func TestOracles(t *testing.T) {
 		{of(4, 2, 4, 2, 2), "3.00", "borderline", nil, "2.9999999999999996 in floating point"},
 		{of(5, 2, 3, 2, 2), "3.00", "borderline", nil, "2.9999999999999996 in floating point"},
 		{of(5, 2, 5, 2, 2), "3.50", "pass", nil, "borderline in floating point"},
+		{given("2.98", "3", "3", "3", "3"), "3.00", "fail", []string{"Composite score 2.995 below threshold of 3.0"}, "half up"},
 	} {
 		a, err := scoreHypotheses(HypothesisRequest{Hypotheses: []Hypothesis{{ID: "h", Scores: tt.scores}}})
 		require.NoError(t, err)
@@ -188,13 +189,4 @@ func TestRefusedRequests(t *testing.T) {
 			assert.Contains(t, err.Error(), tt.want, tt.name)
 		}
 	}
-}
-
-// A composite of 2.995 is below 3 and shown so.
-func TestVerdictsComeBeforeRounding(t *testing.T) {
-	a, err := scoreHypotheses(HypothesisRequest{Hypotheses: []Hypothesis{{ID: "h", Scores: given("2.98", "3", "3", "3", "3")}}})
-	require.NoError(t, err)
-	assert.Equal(t, "fail", a.Results[0].Verdict)
-	assert.Equal(t, "3.00", a.Results[0].Composite.Fixed(2), "2.995 half up")
-	assert.Equal(t, []string{"Composite score 2.995 below threshold of 3.0"}, a.Results[0].FailReasons)
 }

@@ -113,7 +113,7 @@ func TestJudgeOptions(t *testing.T) {
 	assert.ErrorContains(t, err, `model: "large" is not configured; there are small`)
 	req.Judge = nil
 	_, err = new(model).scorer(t).Hypothesis(t.Context(), req)
-	assert.ErrorContains(t, err, "hypotheses[0].scores: is missing, and the request asks for no judge")
+	assert.ErrorContains(t, err, `hypotheses[0].scores: is missing, and the request asks for no judge: give the scores, or "judge": {}`)
 	req.Judge, req.Hypotheses = &JudgeOptions{}, []Hypothesis{{ID: "h"}}
 	_, err = new(model).scorer(t).Hypothesis(t.Context(), req)
 	assert.ErrorContains(t, err, "hypotheses[0].statement: is required where a judge has to score")
@@ -130,9 +130,6 @@ func TestTotalsOfAJudgeAreMismatches(t *testing.T) {
 	require.Equal(t, 3.35, a.Results[0].Composite.Float())
 	assert.Equal(t, []Mismatch{{ID: "h00", Field: "composite", Reported: 4.9, Computed: a.Results[0].Composite}, {ID: "h00", Field: "verdict", Reported: "pass", Computed: "borderline"}}, a.Mismatches)
 	assert.Equal(t, map[string]string{"connection_validity": "paths"}, a.Entries()[0].Rationale, "logged with the scores")
-
-	_, err = s.Hypothesis(t.Context(), HypothesisRequest{Hypotheses: hs})
-	assert.EqualError(t, err, `hypotheses[0].scores: is missing, and the request asks for no judge: give the scores, or "judge": {}`)
 }
 
 // model reads what it is shown as real ones do: it honours fences that are whole and announced, and obeys whatever else

@@ -1,6 +1,7 @@
 package contribution
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -47,13 +48,8 @@ func all(best bool) Scores {
 }
 
 func without(s Scores, names ...string) Scores {
-	out := Scores{}
-	for name, n := range s {
-		out[name] = n
-	}
-	for _, n := range names {
-		delete(out, n)
-	}
+	out := maps.Clone(s)
+	maps.DeleteFunc(out, func(name string, _ score.Decimal) bool { return slices.Contains(names, name) })
 	return out
 }
 
@@ -234,6 +230,8 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		`anchors.max: -1 is not between 0 and 1000000`:                                                  {Role: testDesigner, Anchors: &Anchors{Max: -1}},
 		`round: -1 is not between 0 and 1000000`:                                                        {Role: testDesigner, Round: -1},
 		`text: 262145 bytes are more than 262144`:                                                       {Role: testDesigner, Text: strings.Repeat("x", 262145)},
+		`text: is not valid UTF-8`:                                                                      {Role: testDesigner, Text: "a\xffb"},
+		`text: it has more than 1000 deltas`:                                                            {Role: testDesigner, Text: strings.Repeat(fenced(`{}`), maxDeltas+1)},
 	} {
 		if r.Text == "" && !strings.HasPrefix(want, "text") {
 			r.Text = "x"

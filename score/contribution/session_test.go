@@ -66,7 +66,7 @@ func TestIncompleteSet(t *testing.T) {
 func TestSessionWarnings(t *testing.T) {
 	best, worst := all(true), all(false)
 	add := func(round int, scores Scores, text string) Request {
-		return Request{Role: HypothesisGenerator, Round: round, Text: text, Scores: without(scores, without(all(true), "structural", "citation", "rationale", "level_separation", "third_alternative", "paradox").keys()...)}
+		return Request{Role: HypothesisGenerator, Round: round, Text: text, Scores: without(scores, sortedKeys(without(all(true), "structural", "citation", "rationale", "level_separation", "third_alternative", "paradox"))...)}
 	}
 	ops := strings.Replace(third, "⊕ Cross-Domain", "⊘ ⊕ ◊", 1)
 	for name, tt := range map[string]struct {
@@ -86,8 +86,6 @@ func TestSessionWarnings(t *testing.T) {
 		})
 	}
 }
-
-func (s Scores) keys() []string { return sortedKeys(s) }
 
 // One level of a criterion of weight 1 is 5.26 % of 19: a change of that much counts, one of 2.6 does not.
 func TestProgression(t *testing.T) {
