@@ -221,7 +221,7 @@ func TestMessagesMadeToCostMuch(t *testing.T) {
 		t.Skip("too long for -short")
 	}
 	const long = maxText / 4
-	for i, text := range []string{
+	for _, text := range []string{
 		strings.Repeat("```delta\n", long/9),
 		strings.Repeat("{", long),
 		"```delta\n" + strings.Repeat("[", long),
@@ -231,13 +231,11 @@ func TestMessagesMadeToCostMuch(t *testing.T) {
 		strings.Repeat(`operation: "ADD {`, long/17),
 		"```delta\n{\"operation\": \"EDIT\", \"section\": \"hypothesis_slate\", \"target_id\": \"H1\", \"payload\": {\"anchors\": [\"" + strings.Repeat("§1-999999999 ", 4_000) + "\"]}}\n```",
 	} {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			r, err := Score(Request{Role: HypothesisGenerator, Text: text})
-			if err != nil {
-				assert.EqualError(t, err, "text: it has more than 1000 deltas")
-				return
-			}
-			assert.LessOrEqual(t, len(fmt.Sprint(r)), 4*long, "an answer does not blow up what was sent")
-		})
+		r, err := Score(Request{Role: HypothesisGenerator, Text: text})
+		if err != nil {
+			assert.EqualError(t, err, "text: it has more than 1000 deltas")
+			continue
+		}
+		assert.LessOrEqual(t, len(fmt.Sprint(r)), 4*long, "an answer does not blow up what was sent")
 	}
 }

@@ -117,12 +117,3 @@ func TestCompositeIsWhatTheAnswerShows(t *testing.T) {
 		}
 	})
 }
-
-// Scoring twice gives the same bytes: no map order shows.
-func TestSameBytes(t *testing.T) {
-	r := Request{Role: adversarialCritic, Text: join(pool), Anchors: &Anchors{Max: 236}}
-	want := encoded(t, scored(t, r))
-	for range 20 {
-		require.Equal(t, want, encoded(t, scored(t, r)))
-	}
-}
