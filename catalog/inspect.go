@@ -99,7 +99,16 @@ func (e *Entry) read(v any, to *[]string) {
 				e.ids = append(e.ids, document)
 			}
 			*to = append(*to, name)
-			e.read(v[name], to)
+			inner := v[name]
+			if pattern, is := inner.(string); is && name == "pattern" { // the only text that may hold control characters
+				inner = strings.Map(func(c rune) rune {
+					if unicode.IsControl(c) {
+						return ' '
+					}
+					return c
+				}, pattern)
+			}
+			e.read(inner, to)
 		}
 	}
 }
