@@ -137,6 +137,7 @@ func TestARunTakenOverIsLeft(t *testing.T) {
 	release <- struct{}{}
 	require.Eventually(t, func() bool { return !a.runs.GoesOn("default", begun.ID) }, time.Minute, time.Millisecond)
 	assert.Equal(t, []string{"issue:show"}, benches[0].tools())
+	a.becomes(begun.ID, run.Paused, 1) // it reads what the other one wrote a little later
 	parse[run.Status](t, 202, a.ask("POST", "/v1/runs/"+begun.ID+"/approve", ""))
 	<-inFlight
 	s := parse[run.Status](t, 202, b.ask("POST", "/v1/runs/"+begun.ID+"/cancel", ""))
