@@ -34,15 +34,9 @@ func decodeDataset(in *input, emit func(Item) bool) error {
 	if !in.isDir {
 		return in.eachLineOf("", emit, func(l line) Item { return datasetItem(l, "") })
 	}
-	requires, found, more := map[string][]string{}, false, true
+	requires, found := map[string][]string{}, false
 	each := func(name string, read func(line) Item) error {
-		if !more {
-			return nil
-		}
-		err := in.eachLineOf(name, func(it Item) bool {
-			more = it.Kind == "" || emit(it)
-			return more
-		}, read)
+		err := in.eachLineOf(name, func(it Item) bool { return it.Kind == "" || emit(it) }, read)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}

@@ -218,7 +218,7 @@ func (in *input) read(yield func(Item, error) bool) {
 	}
 	stopped := false
 	in.emit = func(it Item) bool {
-		if in.ctx.Err() != nil {
+		if stopped || in.ctx.Err() != nil {
 			return false
 		}
 		in.finish(&it)
