@@ -191,7 +191,7 @@ func (q *query) coveringTerms(c candidate) []Term {
 
 // coveringReason names the best covered tool. If only one tool is covered, the others mostly follow it.
 func (q *query) coveringReason(c candidate) string {
-	return fmt.Sprintf("a stored capability that does %s of those that are likely here, above all %s", catalog.Plural(c.covers, "tool"), q.IDs[c.part])
+	return fmt.Sprintf("a stored capability that does %s of those that are likely here, above all %s", catalog.Plural(c.covers, "tool"), catalog.ShownID(q.IDs[c.part]))
 }
 
 // cover replaces tasks by the capabilities that cover them, first the one that covers most; ties go to the best

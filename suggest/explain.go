@@ -86,7 +86,7 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	case excluded:
 		where := ""
 		if q.last != episodic.NoTool && rate != q.Rates.Tool(n) {
-			where = " after " + q.IDs[q.last]
+			where = " after " + catalog.ShownID(q.IDs[q.last])
 		}
 		a.Absent, a.Reason = AbsentExcluded, fmt.Sprintf("it fails too often%s: %d of %d known outcomes", where, rate.Failures, rate.N)
 		return a, nil

@@ -166,7 +166,8 @@ func (q *query) evidence(n int32) Evidence {
 	return e
 }
 
-// reason describes in one phrase the evidence for the largest term of the score of a candidate.
+// reason describes in one phrase the evidence for the largest term of the score of a candidate. Models read it, so ids
+// in it are quoted if they could be taken for its words.
 func (q *query) reason(c candidate) string {
 	n := c.node
 	switch {
@@ -200,7 +201,7 @@ func (q *query) reason(c candidate) string {
 	case "catalog":
 		for _, r := range q.ranking.Ranked {
 			if by := q.learned.node[r.Tool]; slices.Contains(q.Requires(by), n) {
-				return "required by " + q.IDs[by]
+				return "required by " + catalog.ShownID(q.IDs[by])
 			}
 		}
 		return "on a server that is in use or that the request needs"
@@ -235,7 +236,7 @@ func (q *query) largestTerm(c candidate) string {
 // afterReason describes how a node is related to the last step in past tasks, for the given term of the score.
 func (q *query) afterReason(n int32, term string) string {
 	_, count := q.transition(q.last, n)
-	last, shared := q.IDs[q.last], len(q.Graph.Shared(q.last, n))
+	last, shared := catalog.ShownID(q.IDs[q.last]), len(q.Graph.Shared(q.last, n))
 	switch ordered := term == "sequence" || term == "cooccurrence"; {
 	case ordered && count > 0:
 		return fmt.Sprintf("followed %s %d of %d times", last, count, q.followedBy(q.last))

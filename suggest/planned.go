@@ -120,14 +120,14 @@ func (p *plan) rationale(foremost string) string {
 	for _, t := range p.tasks {
 		switch {
 		case t.formula == FormulaPin:
-			pinned += " " + p.IDs[t.node] + " is " + t.reason + "."
+			pinned += " " + catalog.ShownID(p.IDs[t.node]) + " is " + t.reason + "."
 		case t.slot == SlotTarget:
 			targets++
 		default:
 			prerequisites++
 		}
 		if p.IDs[t.node] == foremost && t.formula != FormulaPin {
-			why = ", above all " + foremost + ": " + t.reason
+			why = ", above all " + catalog.ShownID(foremost) + ": " + t.reason
 		}
 	}
 	s := catalog.Plural(targets, "target")
@@ -137,7 +137,7 @@ func (p *plan) rationale(foremost string) string {
 	case len(p.tasks) == 0:
 		return "Nothing is known yet: no catalog and no history."
 	case p.last != episodic.NoTool && p.mode != Active:
-		return fmt.Sprintf("The likeliest way on after %s%s.", p.IDs[p.last], why)
+		return fmt.Sprintf("The likeliest way on after %s%s.", catalog.ShownID(p.IDs[p.last]), why)
 	case p.mode != Active:
 		return "The likeliest way from the usual beginning" + why + "."
 	case p.repeats:

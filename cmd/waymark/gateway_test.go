@@ -77,7 +77,7 @@ func awaitDesk(t *testing.T, dir string) {
 	}, 2*time.Minute, 50*time.Millisecond)
 }
 
-// The address of the server that has the directory is not one to connect to, and nothing is kept of what is left out.
+// The own address of a server is no upstream server, and nothing is stored for a server that is left out.
 func TestGatewayIsNotItsOwn(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, filepath.Join(t.TempDir(), "data"))

@@ -161,7 +161,7 @@ func (s *serving) resident() float64 {
 }
 
 // A client with a key and an address of its own that takes all it can get makes no request of another client fail. Who
-// is refused for the load is told when to come back, and memory stays bounded.
+// is refused because of the load gets a Retry-After header, and memory stays bounded.
 func TestAttacksOnOthers(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the attacker needs an address of its own on this machine: 127.0.0.2")

@@ -121,7 +121,7 @@ const threeEpisodes = `{"id":"1","steps":[{"tool":"fs:read_file"},{"tool":"json:
 {"id":"3","steps":[{"tool":"fs:read_file"},{"tool":"mail:send"}],"outcome":"success"}
 `
 
-// A directory has one owner: others go through it, or are told who it is. A note that a crash left behind points
+// A directory has one owner: other processes send requests to it, or get an error that names it. A note that a crash left behind points
 // nowhere; the lock decides.
 func TestDirectoryInUse(t *testing.T) {
 	t.Parallel()

@@ -77,7 +77,7 @@ func ways(from, tasks int, reversed bool) string {
 	return lines.String()
 }
 
-// A bad batch is imported: the model in force stays until somebody insists, and everything says so. --dry-run says what
+// After the import of a bad batch the active model stays until a rebuild is forced, and all surfaces show that. --dry-run says what
 // a rebuild would do, and nothing is appended; --all does every workspace, and exits as the worst.
 func TestRefusedRebuild(t *testing.T) {
 	t.Parallel()

@@ -109,7 +109,7 @@ func happened(kind Kind, tool string, failed bool) Event {
 	return e
 }
 
-// observer hears events, and gives what is said of each.
+// observer returns a function that takes an event and returns the advice for it.
 func observer(t *testing.T, f Whisper) func(kind Kind, tool string, failed bool) string {
 	return func(kind Kind, tool string, failed bool) string {
 		line, err := f.observe(happened(kind, tool, failed))
