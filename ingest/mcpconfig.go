@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/pelletier/go-toml/v2"
 	"github.com/tailscale/hujson"
+	"go.yaml.in/yaml/v3"
 
 	"waymark/catalog"
 	"waymark/internal/codec"
@@ -52,7 +54,9 @@ type entry struct {
 	Type        string            `json:"type"`
 	Transport   string            `json:"transport"`
 	Command     jsontext.Value    `json:"command"` // a program, or in OpenCode a command line as a list
+	Cmd         string            `json:"cmd"`
 	Environment map[string]string `json:"environment"`
+	Envs        map[string]string `json:"envs"`
 	ServerURL   string            `json:"serverUrl"`
 	HTTPURL     string            `json:"httpUrl"`
 	HTTPHeaders map[string]string `json:"http_headers"`
@@ -69,6 +73,7 @@ type entry struct {
 //	servers          VS Code (mcp.json; under mcp in settings.json)
 //	context_servers  Zed
 //	mcp_servers      Codex (TOML)
+//	extensions       Goose (YAML)
 func decodeMCPConfig(in *input, emit func(Item) bool) error {
 	return in.eachFile("mcp-config", func(name string) (more bool, err error) {
 		text, err := in.readAll(name)
@@ -101,7 +106,11 @@ func Launches(name string, text []byte) (all []Launch, complaints []string, err 
 // launches visits the servers of a configuration in the order of precedence that hosts use: servers of the user
 // before those of single projects. Only the first of several servers with the same name is visited.
 func launches(file string, text []byte, visit func(name string, l Launch, err error)) error {
-	root, err := parse(text, "TOML", toml.Unmarshal)
+	notation, decode := "TOML", toml.Unmarshal
+	if ext := strings.ToLower(filepath.Ext(file)); ext == ".yaml" || ext == ".yml" {
+		notation, decode = "YAML", yaml.Unmarshal
+	}
+	root, err := parse(text, notation, decode)
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
@@ -110,7 +119,7 @@ func launches(file string, text []byte, visit func(name string, l Launch, err er
 		mcp = "mcp"
 	}
 	var tables []*document
-	for _, key := range []string{"mcpServers", "servers", "mcp_servers", "context_servers", mcp} {
+	for _, key := range []string{"mcpServers", "servers", "mcp_servers", "context_servers", "extensions", mcp} {
 		tables = append(tables, root.at(key))
 	}
 	projects := root.at("projects").object()
@@ -181,8 +190,11 @@ func launch(name string, d *document) (Launch, error) {
 	if program, rest, ok := strings.Cut(e.Program, " -"); ok { // arguments in the same string as the command
 		e.Program, e.Args = program, append(strings.Fields("-"+rest), e.Args...)
 	}
-	if e.Env == nil {
-		e.Env = e.Environment
+	e.Program = cmp.Or(e.Program, e.Cmd)
+	for _, env := range []map[string]string{e.Environment, e.Envs} {
+		if e.Env == nil {
+			e.Env = env
+		}
 	}
 	if e.Headers == nil {
 		e.Headers = e.HTTPHeaders

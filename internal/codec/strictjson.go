@@ -112,12 +112,22 @@ func Unmarshal(data []byte, v any) error {
 	return Fit(data, v, json.RejectUnknownMembers(true))
 }
 
-// UnmarshalForeign reads a document of another program, which may have fields beyond those of the type.
+// UnmarshalForeign reads a document of another program, which may have fields beyond those of the type, and numbers and
+// booleans in place of texts, such as a port in the environment of a process.
 func UnmarshalForeign(data []byte, v any) error {
 	if err := CheckFile(data); err != nil {
 		return err
 	}
-	return Fit(data, v)
+	return Fit(data, v, json.WithUnmarshalers(json.UnmarshalFromFunc(scalarText)))
+}
+
+func scalarText(d *jsontext.Decoder, s *string) error {
+	if kind := d.PeekKind(); kind != '0' && kind != 't' && kind != 'f' {
+		return errors.ErrUnsupported
+	}
+	text, err := d.ReadValue()
+	*s = string(text)
+	return err
 }
 
 // Fit decodes data that has been checked before.

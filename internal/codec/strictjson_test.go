@@ -33,7 +33,8 @@ func TestBothReaders(t *testing.T) {
 		{`{"id":"a"} {"id":"b"}`, "data after the end of the JSON value (byte 12)", "data after the end of the JSON value (byte 12)"},
 		{"{\"id\":\"\xff\"}", "/id: invalid UTF-8 (byte 7)", "/id: invalid UTF-8 (byte 7)"},
 		{`null`, "a JSON null does not fit here", "a JSON null does not fit here"},
-		{`{"id":5}`, "/id: a JSON number does not fit here, want a string", "/id: a JSON number does not fit here, want a string"},
+		{`{"id":5}`, "/id: a JSON number does not fit here, want a string", ""},
+		{`{"id":[]}`, "/id: a JSON array does not fit here, want a string", "/id: a JSON array does not fit here, want a string"},
 		{`{"id":`, "the JSON value ends early (byte 5)", "the JSON value ends early (byte 5)"},
 		{strings.Repeat("[", 65) + strings.Repeat("]", 65), strings.Repeat("/0", 64) + ": nested more than 64 levels deep", strings.Repeat("/0", 64) + ": nested more than 64 levels deep"},
 	} {

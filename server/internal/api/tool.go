@@ -147,7 +147,7 @@ func ShownText(s string) string {
 // Arguments decodes the arguments of a tool by the rules of an HTTP body. It converts values that a host sent as text.
 func Arguments(raw json.RawMessage, into any) error {
 	k := schemaOf(reflect.TypeOf(into).Elem())
-	raw = catalog.ParseStrings(raw, k.published)
+	raw = catalog.ParseStrings(raw, k.complete)
 	if err := DecodeArguments(raw, into); err != nil {
 		return err
 	}
@@ -169,11 +169,11 @@ func Arguments(raw json.RawMessage, into any) error {
 // with the tag mcp:"-", and without limits that no model reaches. Fields with the tag mcp:"optional" are not required.
 func SchemaOf(t reflect.Type) json.RawMessage { return schemaOf(t).published }
 
-// toolSchema is the schema of a type, for validation and for publication.
+// toolSchema is the schema of a type: for validation, without references and, for publication, without hidden fields.
 type toolSchema struct {
-	registry  huma.Registry
-	schema    *huma.Schema
-	published json.RawMessage
+	registry            huma.Registry
+	schema              *huma.Schema
+	complete, published json.RawMessage
 }
 
 var toolSchemas sync.Map // toolSchema by type
@@ -185,11 +185,7 @@ func schemaOf(t reflect.Type) toolSchema {
 	k := toolSchema{registry: huma.NewMapRegistry("#/", huma.DefaultSchemaNamer)}
 	k.schema = k.registry.Schema(t, false, "")
 	k.optional(k.schema, t)
-	published, err := json.Marshal(k.inlined(k.schema, t))
-	if err != nil {
-		panic(err) // a type of this program
-	}
-	k.published = published
+	k.complete, k.published = k.inlined(k.schema, t, ""), k.inlined(k.schema, t, "-")
 	toolSchemas.Store(t, k)
 	return k
 }
@@ -211,7 +207,16 @@ func (k *toolSchema) optional(s *huma.Schema, t reflect.Type) {
 	s.PrecomputeMessages()
 }
 
-func (k *toolSchema) inlined(s *huma.Schema, t reflect.Type) *huma.Schema {
+func (k *toolSchema) inlined(s *huma.Schema, t reflect.Type, hidden string) json.RawMessage {
+	text, err := json.Marshal(k.inline(s, t, hidden))
+	if err != nil {
+		panic(err) // a type of this program
+	}
+	return text
+}
+
+// inline leaves out the fields with the tag hidden, which may be empty.
+func (k *toolSchema) inline(s *huma.Schema, t reflect.Type, hidden string) *huma.Schema {
 	if s == nil {
 		return nil
 	}
@@ -229,13 +234,13 @@ func (k *toolSchema) inlined(s *huma.Schema, t reflect.Type) *huma.Schema {
 	of, properties := tags(t), out.Properties
 	out.Properties = map[string]*huma.Schema{}
 	for name, p := range properties {
-		if of[name] != "-" {
-			out.Properties[name] = k.inlined(p, nil)
+		if hidden == "" || of[name] != hidden {
+			out.Properties[name] = k.inline(p, nil, hidden)
 		}
 	}
-	out.Items = k.inlined(out.Items, nil)
+	out.Items = k.inline(out.Items, nil, hidden)
 	if values, ok := out.AdditionalProperties.(*huma.Schema); ok {
-		out.AdditionalProperties = k.inlined(values, nil)
+		out.AdditionalProperties = k.inline(values, nil, hidden)
 	}
 	return &out
 }
