@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -35,7 +34,7 @@ var states = []struct{ name, address, wait string }{
 // and nodes stand for the others, which are made by the same code.
 func TestBrowserScreensAreAccessible(t *testing.T) {
 	browser(t)
-	base := serve(t, "--sample")
+	base := serveAt(t, withSample(t), "127.0.0.1")
 	changed(t, base)
 	ctx, problems := tab(t)
 	for _, s := range states {
@@ -118,7 +117,7 @@ func content(t *testing.T, ctx context.Context) (text string) {
 func TestBrowserNeedsNoMouse(t *testing.T) {
 	browser(t)
 	ctx, problems := tab(t)
-	open(t, ctx, serve(t, "--sample"), "", "svg.map")
+	open(t, ctx, serveAt(t, withSample(t), "127.0.0.1"), "", "svg.map")
 	visit := func(screen string) {
 		tabTo(t, ctx, screen)
 		press(t, ctx, kb.Enter)
@@ -183,14 +182,14 @@ func TestBrowserNeedsNoMouse(t *testing.T) {
 // A sign-in link signs in once, and leaves neither a key nor its code behind.
 func TestBrowserSignsInByALink(t *testing.T) {
 	browser(t)
-	data := filepath.Join(t.TempDir(), "data")
+	data := withSample(t)
 	waymark := func(args ...string) string {
 		out, err := exec.Command(os.Getenv("WAYMARK"), append(args, "--data", data)...).Output()
 		require.NoError(t, err)
 		return strings.TrimSpace(string(out))
 	}
 	key := waymark("keys", "create", "--name", "k", "--scopes", "read,write,admin")
-	base := serveAt(t, data, "0.0.0.0", "--sample") // keys are required
+	base := serveAt(t, data, "0.0.0.0") // keys are required
 	ctx, problems := tab(t)
 	require.Contains(t, open(t, ctx, base, "map", "input[type=password]"), "API key")
 

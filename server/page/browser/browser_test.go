@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -40,9 +41,27 @@ func browser(t *testing.T) string {
 	return ""
 }
 
+// importSample imports the bundled sample into a data directory that all tests copy: the import fits for seconds.
+var importSample = sync.OnceValue(func() (err error) {
+	if imported, err = os.MkdirTemp("", "waymark-browser-"); err == nil {
+		err = exec.Command(os.Getenv("WAYMARK"), "import", "sample", "--data", imported).Run()
+	}
+	return err
+})
+
+var imported string // the directory that TestMain removes
+
+// withSample returns a data directory with the sample.
+func withSample(t *testing.T) string {
+	require.NoError(t, importSample())
+	data := filepath.Join(t.TempDir(), "data")
+	require.NoError(t, os.CopyFS(data, os.DirFS(imported)))
+	return data
+}
+
 // serve starts the program named by WAYMARK with an empty data directory and returns where it answers.
-func serve(t *testing.T, args ...string) string {
-	return serveAt(t, filepath.Join(t.TempDir(), "data"), "127.0.0.1", args...)
+func serve(t *testing.T) string {
+	return serveAt(t, filepath.Join(t.TempDir(), "data"), "127.0.0.1")
 }
 
 func serveAt(t *testing.T, data, host string, args ...string) string {
@@ -72,7 +91,7 @@ func startAt(t *testing.T, data, host string, args ...string) (base string, stop
 			_ = r.Body.Close()
 		}
 		return err == nil && r.StatusCode == http.StatusOK
-	}, 5*minute, tick) // a fit of the sample on a busy machine
+	}, 5*minute, tick) // on a busy machine
 	return base, stop
 }
 
@@ -127,8 +146,8 @@ func ask(t *testing.T, method, url, body string, answer any) {
 
 func TestBrowserScreensShowWhatTheAPIAnswers(t *testing.T) {
 	browser(t)
-	data := filepath.Join(t.TempDir(), "data")
-	base := serveAt(t, data, "127.0.0.1", "--sample")
+	data := withSample(t)
+	base := serveAt(t, data, "127.0.0.1")
 	changed(t, base) // before the tab, whose time is limited
 	ctx, problems := tab(t)
 

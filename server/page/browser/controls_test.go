@@ -62,8 +62,8 @@ const filled = `(() => { const f = document.querySelector("svg.map").getBounding
 // Each control of each screen does something sensible, on a desk and on a telephone, and an empty store can be filled.
 func TestBrowserControls(t *testing.T) {
 	browser(t)
-	data := filepath.Join(t.TempDir(), "data")
-	base := serveAt(t, data, "127.0.0.1", "--sample")
+	data := withSample(t)
+	base := serveAt(t, data, "127.0.0.1")
 	changed(t, base)
 	ask(t, "POST", base+"/v1/proposals", "{}", nil)
 	require.Eventually(t, func() bool {

@@ -131,7 +131,7 @@ func (c *mcpClient) post(method string, params json.RawMessage) ([]byte, error) 
 // they are, and call tools through it.
 func TestBrowserShowsAnswersInAnMCPHost(t *testing.T) {
 	browser(t)
-	client := &mcpClient{url: serve(t, "--sample") + "/mcp"}
+	client := &mcpClient{url: serveAt(t, withSample(t), "127.0.0.1") + "/mcp"}
 	mux := http.NewServeMux()
 	host := httptest.NewServer(mux)
 	t.Cleanup(host.Close)

@@ -20,7 +20,7 @@ func TestPictures(t *testing.T) {
 		t.Skip("PICTURES names no folder: make page-shots")
 	}
 	browser(t)
-	base := serve(t, "--sample")
+	base := serveAt(t, withSample(t), "127.0.0.1")
 	ctx, _ := tab(t)
 	require.NoError(t, os.MkdirAll(folder, 0o755))
 	for name, s := range map[string]struct{ address, wait string }{

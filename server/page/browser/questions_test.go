@@ -72,8 +72,9 @@ func forge(t *testing.T, file string) {
 // answer is read from the page, and is that of the API.
 func TestBrowserAnswersQuestions(t *testing.T) {
 	browser(t)
-	data := connect(t, "forge", forge)
-	base, _ := startAt(t, data, "127.0.0.1", "--sample", "--connect")
+	data := withSample(t)
+	connect(t, data, "forge", forge)
+	base, _ := startAt(t, data, "127.0.0.1", "--connect")
 	require.Eventually(t, func() bool {
 		var known struct{ Tools []struct{ ID string } }
 		ask(t, "GET", base+"/v1/tools?limit=500", "", &known)

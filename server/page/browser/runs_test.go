@@ -23,7 +23,9 @@ func TestMain(m *testing.M) {
 		serveDesk(file)
 		return
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	_ = os.RemoveAll(imported) // RemoveAll("") does nothing
+	os.Exit(code)
 }
 
 const desk = `[
@@ -110,7 +112,8 @@ func valueOf(schema map[string]any) any {
 
 // connected is the data directory of a program with the desk behind it, and the file of the desk's tools.
 func connected(t *testing.T) (data, tools string) {
-	data = connect(t, "desk", func(t *testing.T, file string) { require.NoError(t, os.WriteFile(file, []byte(desk), 0o600)) })
+	data = filepath.Join(t.TempDir(), "data")
+	connect(t, data, "desk", func(t *testing.T, file string) { require.NoError(t, os.WriteFile(file, []byte(desk), 0o600)) })
 	var kept map[string]any
 	text, err := os.ReadFile(filepath.Join(data, "gateway.json"))
 	require.NoError(t, err)
@@ -122,10 +125,10 @@ func connected(t *testing.T) (data, tools string) {
 	return data, filepath.Join(filepath.Dir(data), "tools.json")
 }
 
-// connect makes a data directory with one server behind it, whose tools are those of the file that write makes.
-func connect(t *testing.T, server string, write func(*testing.T, string)) (data string) {
-	dir := t.TempDir()
-	data, tools := filepath.Join(dir, "data"), filepath.Join(dir, "tools.json")
+// connect adds a server to a data directory; its tools are those of the file that write makes beside the directory.
+func connect(t *testing.T, data, server string, write func(*testing.T, string)) {
+	dir := filepath.Dir(data)
+	tools := filepath.Join(dir, "tools.json")
 	write(t, tools)
 	config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{server: map[string]any{"command": os.Args[0], "env": map[string]string{"DESK": tools}}}})
 	require.NoError(t, err)
@@ -133,7 +136,6 @@ func connect(t *testing.T, server string, write func(*testing.T, string)) (data 
 	require.NoError(t, os.WriteFile(file, config, 0o600))
 	out, err := exec.Command(os.Getenv("WAYMARK"), "gateway", "add", file, "--yes", "--data", data).CombinedOutput()
 	require.NoError(t, err, string(out))
-	return data
 }
 
 // press clicks the button of this name; a question of the page is answered with yes.
