@@ -211,7 +211,7 @@ func askedFor(v json.RawMessage) string {
 		messages, isList = list.elements()
 	}
 	if !isList {
-		return strings.TrimSpace(d.text("input question query prompt text content user_input"))
+		return strings.TrimSpace(d.text("input question query prompt text content user_input inputs.input"))
 	}
 	for _, m := range slices.Backward(messages) {
 		if nested, ok := m.elements(); ok && len(nested) > 0 { // a batch of one

@@ -110,7 +110,8 @@ var conventions = struct {
 	arguments: `gen_ai.tool.call.arguments gen_ai.tool.arguments gen_ai.tool.input ai.toolCall.args tool_arguments
 		tool_call.function.arguments traceloop.entity.input input.value langfuse.observation.input
 		tool.parameters tool_parameters span.input`,
-	request: "gen_ai.input.messages user_prompt langfuse.observation.input input.value span.input",
+	request: `gen_ai.input.messages user_prompt ai.prompt.messages ai.prompt pydantic_ai.all_messages all_messages_events
+		gen_ai.prompt.0.content traceloop.entity.input langfuse.observation.input input.value span.input`,
 	outcome: outcome{
 		failed: `span.failure; error.type; exception.type; exception.message;
 			span.status=error|STATUS_CODE_ERROR|StatusCode.ERROR|2|failed; langfuse.observation.level=error;
