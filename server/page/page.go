@@ -4,15 +4,14 @@ package page
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"path"
-	"regexp"
 	"strings"
 	"time"
 )
@@ -30,46 +29,9 @@ const Policy = "default-src 'self'; base-uri 'none'; object-src 'none'; form-act
 func App(screen string) (string, error) {
 	document, err := embedded.ReadFile("app/mcp.html")
 	style, wrong := embedded.ReadFile("app/style.css")
-	script := &strings.Builder{}
-	script.WriteString("const modules = {};\n")
-	err = cmp.Or(err, wrong, link(script, "app/mcp.js", map[string]bool{}))
-	filled := strings.NewReplacer("VIEW", screen, "STYLE", string(style), "SCRIPT", script.String())
-	return filled.Replace(string(document)), err
-}
-
-// The forms of import and export that the modules of the page use.
-var (
-	importList    = regexp.MustCompile(`(?m)^import ?\{(.+?)\} ?from ?"(.+?)";`)
-	exportList    = regexp.MustCompile(`export(\{.+?\});`)
-	exportDefault = regexp.MustCompile(`\bexport default `)
-	exportConst   = regexp.MustCompile(`(?m)^export const (\w+) =`)
-	exportFunc    = regexp.MustCompile(`(?m)^export ((?:async )?function (\w+))`)
-	renamed       = regexp.MustCompile(`([\w$]+) as (\w+)`)
-)
-
-// link appends a module to the script, after the modules that it imports. Each becomes a function, so that its names
-// stay its own.
-func link(script *strings.Builder, name string, linked map[string]bool) error {
-	if linked[name] {
-		return nil
-	}
-	linked[name] = true
-	content, err := embedded.ReadFile(name)
-	text := importList.ReplaceAllStringFunc(string(content), func(statement string) string {
-		list := importList.FindStringSubmatch(statement)
-		from := path.Join(path.Dir(name), list[2])
-		err = cmp.Or(err, link(script, from, linked))
-		return fmt.Sprintf("const {%s} = modules[%q];", renamed.ReplaceAllString(list[1], "$1: $2"), from)
-	})
-	text = exportList.ReplaceAllStringFunc(text, func(statement string) string {
-		list := exportList.FindStringSubmatch(statement)
-		return "Object.assign(exports, " + renamed.ReplaceAllString(list[1], "$2: $1") + ");"
-	})
-	text = exportDefault.ReplaceAllString(text, "exports.default = ")
-	text = exportConst.ReplaceAllString(text, "const $1 = exports.$1 =")
-	text = exportFunc.ReplaceAllString(text, "exports.$2 = $2; $1")
-	fmt.Fprintf(script, "((exports) => {\n%s\n})(modules[%q] = {});\n", text, name)
-	return err
+	script, failed := embedded.ReadFile("app/mcp.js")
+	filled := strings.NewReplacer("VIEW", screen, "STYLE", string(style), "SCRIPT", string(script))
+	return filled.Replace(string(document)), errors.Join(err, wrong, failed)
 }
 
 // File is one file of the page.
