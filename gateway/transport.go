@@ -12,12 +12,9 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
-	"sync/atomic"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/time/rate"
 
 	"waymark/catalog"
 	"waymark/internal/redact"
@@ -95,11 +92,10 @@ func mendedOne(text []byte) (m message, ok bool) {
 	if json.Unmarshal(text, &f) != nil || f["jsonrpc"] == nil {
 		return m, false
 	}
-	m.raw, m.id = text, f["id"]
-	changed := string(f["jsonrpc"]) != `"2.0"`
 	f["jsonrpc"] = json.RawMessage(`"2.0"`)
-	method, asked := f["method"]
+	m.id = f["id"]
 	isID := len(m.id) > 0 && (m.id[0] == '"' || m.id[0] == '-' || m.id[0] >= '0' && m.id[0] <= '9')
+	method, asked := f["method"]
 	m.asked, m.error = asked, !asked
 	switch {
 	case asked:
@@ -114,32 +110,27 @@ func mendedOne(text []byte) (m message, ok bool) {
 			Message *string
 		}
 		if json.Unmarshal(f["error"], &e) != nil || e.Code == nil || e.Message == nil {
-			f["error"], changed = errorOf(jsonrpc.CodeInternalError, errorText(f["error"])), true
+			f["error"] = errorOf(jsonrpc.CodeInternalError, errorText(f["error"]))
 		}
 	case f["result"] == nil:
-		f["error"], changed = errorOf(jsonrpc.CodeInternalError, "the answer has neither a result nor an error"), true
+		f["error"] = errorOf(jsonrpc.CodeInternalError, "the answer has neither a result nor an error")
 	default:
 		m.error = false
-		if opening, ok := mendedOpening(f["result"]); ok {
-			changed = changed || !bytes.Equal(opening, f["result"])
-			f["result"] = opening
-		} else {
-			f["result"], changed = sealed(f["result"]), true
+		if f["result"], ok = mendedOpening(f["result"]); !ok {
+			f["result"] = sealed(f["result"])
 		}
 	}
-	if changed {
-		m.raw = encoded(f)
-	}
+	m.raw = encoded(f)
 	return m, true
 }
 
 // mendedOpening returns the result of a request that opens a session, reduced if necessary to the parts that the SDK
-// can decode. It returns false for any other result.
+// can decode. It returns any other result unchanged, and false.
 func mendedOpening(result json.RawMessage) (json.RawMessage, bool) {
 	var f, can map[string]json.RawMessage
 	if !bytes.Contains(result, []byte(`"capabilities"`)) || json.Unmarshal(result, &f) != nil || f["capabilities"] == nil ||
 		f["protocolVersion"] == nil && f["supportedVersions"] == nil {
-		return nil, false
+		return result, false
 	}
 	if f["protocolVersion"] == nil || json.Unmarshal(result, new(mcp.InitializeResult)) == nil {
 		return result, true
@@ -153,7 +144,8 @@ func mendedOpening(result json.RawMessage) (json.RawMessage, bool) {
 	version, server := lastWithHandshake, struct{ Name string }{}
 	_ = json.Unmarshal(f["protocolVersion"], &version)
 	_ = json.Unmarshal(f["serverInfo"], &server)
-	return encoded(map[string]any{"protocolVersion": version, "capabilities": can, "serverInfo": map[string]string{"name": server.Name, "version": ""}}), true
+	return encoded(map[string]any{"protocolVersion": version, "capabilities": can,
+		"serverInfo": map[string]string{"name": server.Name, "version": ""}}), true
 }
 
 // Codes of the errors that Waymark creates. Servers use codes from -32768 upwards.
@@ -172,7 +164,7 @@ func failureFor(id json.RawMessage, code int, text string) []byte {
 	return encoded(map[string]any{"jsonrpc": "2.0", "id": id, "error": errorOf(code, text)})
 }
 
-func tooLong(id json.RawMessage, limit int) []byte {
+func failureTooLong(id json.RawMessage, limit int) []byte {
 	return failureFor(id, codeTooLong, fmt.Sprintf("the answer is longer than %d bytes", limit))
 }
 
@@ -194,26 +186,21 @@ func errorText(v []byte) string {
 	return string(v)
 }
 
-// frames reads the lines of a child. It limits the rate of bytes: a child that sends too fast has to wait, so that the
-// other servers get processor time.
+// frames reads the lines of a child.
 type frames struct {
 	io.Closer
-	read    *bufio.Reader
-	limit   int
-	rest    []byte        // unread rest of the current line
-	traffic *rate.Limiter // limits the rate of its bytes
-	tooLong atomic.Bool   // an overlong message without a known id ended the session
+	read  *bufio.Reader
+	limit int
+	rest  bytes.Buffer // unread messages of the current line
 }
 
 const (
-	trafficASecond = 128 << 20 // bytes
-	lineCost       = 16 << 10  // least bytes that a line counts as: 8,192 short lines a second are not delayed
-	keptOfLong     = 4 << 10   // bytes kept of the head and of the end of an overlong line
-	endless        = 256       // a line of this many times the limit counts as endless
+	keptOfLong = 4 << 10 // bytes kept of the head and of the end of an overlong line
+	endless    = 256     // a line of this many times the limit counts as endless
 )
 
 // errTooLong ends a session because an overlong message cannot be assigned to a call.
-var errTooLong = errors.New("a message longer than the limit")
+var errTooLong = errors.New("it sent a message longer than the limit")
 
 // Patterns for the id of a message of which only the head or the end is known. They match at the outermost level only,
 // because the inside of a result can contain any text.
@@ -221,38 +208,33 @@ var idInHead = regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"i
 var idAtEnd = regexp.MustCompile(`,\s*"id"\s*:\s*(\d+|"[^"\\]*")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
 
 func newFrames(in io.ReadCloser, limit int) *frames {
-	return &frames{Closer: in, read: bufio.NewReaderSize(in, 64<<10), limit: limit, traffic: rate.NewLimiter(trafficASecond, trafficASecond)}
+	return &frames{Closer: in, read: bufio.NewReaderSize(in, 64<<10), limit: limit}
 }
 
 func (f *frames) Read(p []byte) (int, error) {
-	for len(f.rest) == 0 {
+	for f.rest.Len() == 0 {
 		line, end, err := f.line()
 		if end != nil {
 			id := append(idInHead.FindSubmatch(line), idAtEnd.FindSubmatch(end)...)
 			if len(id) == 0 {
-				f.tooLong.Store(true)
 				return 0, errTooLong
 			}
-			f.rest = append(tooLong(id[1], f.limit), '\n')
-		} else {
-			for _, m := range mended(line) {
-				f.rest = append(append(f.rest, m.raw...), '\n')
-			}
+			line = failureTooLong(id[1], f.limit)
 		}
-		if err != nil && len(f.rest) == 0 {
+		for _, m := range mended(line) {
+			fmt.Fprintf(&f.rest, "%s\n", m.raw)
+		}
+		if err != nil && f.rest.Len() == 0 {
 			return 0, err
 		}
 	}
-	n := copy(p, f.rest)
-	f.rest = f.rest[n:]
-	return n, nil
+	return f.rest.Read(p)
 }
 
 // line reads a line. For an overlong line it returns the head and the end; otherwise end is nil.
 func (f *frames) line() (line, end []byte, err error) {
 	for size := 0; ; {
 		part, err := f.read.ReadSlice('\n')
-		time.Sleep(f.traffic.ReserveN(time.Now(), max(len(part), lineCost)).Delay())
 		switch size += len(part); {
 		case size <= f.limit:
 			line = append(line, part...)
@@ -305,16 +287,10 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	opens := call.Method == "initialize" || call.Method == "server/discover"
 	switch {
 	case kind == "text/event-stream" && resp.StatusCode < 300:
-		e := &events{Closer: resp.Body, all: bufio.NewScanner(resp.Body), id: call.ID, limit: w.limit}
-		e.all.Buffer(nil, w.limit+len("data: \r\n\r\n")+1)
-		e.all.Split(oneEvent)
-		resp.Body = e
+		resp.Body = newEvents(resp.Body, call.ID, w.limit)
 	case w.login && (resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden):
 	case w.sse || call.ID == nil || call.Method == "" || opens && resp.StatusCode >= 300:
-		resp.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(resp.Body, int64(w.limit)), resp.Body}
+		resp.Body = http.MaxBytesReader(nil, resp.Body, int64(w.limit))
 	default:
 		body, err := io.ReadAll(io.LimitReader(resp.Body, int64(w.limit)+1))
 		_ = resp.Body.Close()
@@ -335,7 +311,7 @@ func (w *wire) answer(resp *http.Response, id json.RawMessage, body []byte, sess
 	status := resp.StatusCode
 	gone := session && (status == http.StatusNotFound || status == http.StatusBadRequest && bytes.Contains(bytes.ToLower(body), []byte("session")))
 	if len(body) > w.limit {
-		return tooLong(id, w.limit)
+		return failureTooLong(id, w.limit)
 	}
 	for _, m := range mended(body) {
 		ofCall := status < 300 || m.error && !gone && status < 500 && !slices.Contains(ofServer, status)
@@ -360,76 +336,62 @@ var ofServer = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusT
 // that the stream answers.
 type events struct {
 	io.Closer
-	all   *bufio.Scanner
-	id    json.RawMessage // of the call; nil: none
-	limit int
-	rest  []byte
+	lines      *bufio.Scanner
+	id         json.RawMessage // of the call; nil: none
+	limit      int
+	kind       string       // of the current event
+	head, data []byte       // of the current event: its other lines, and its data without line breaks
+	rest       bytes.Buffer // unread events
 }
 
-// oneEvent is a [bufio.SplitFunc]: an event ends with an empty line.
-func oneEvent(data []byte, atEOF bool) (advance int, event []byte, err error) {
-	end := -1
-	for _, blank := range []string{"\n\n", "\n\r\n"} {
-		if i := bytes.Index(data, []byte(blank)); i >= 0 && (end < 0 || i < end) {
-			end, advance = i, i+len(blank)
-		}
-	}
-	switch {
-	case end >= 0:
-		return advance, data[:end], nil
-	case atEOF && len(data) > 0:
-		return len(data), data, nil
-	}
-	return 0, nil, nil
+func newEvents(in io.ReadCloser, id json.RawMessage, limit int) *events {
+	e := &events{Closer: in, lines: bufio.NewScanner(in), id: id, limit: limit}
+	e.lines.Buffer(nil, limit+len("data: \r\n"))
+	return e
 }
 
 func (e *events) Read(p []byte) (int, error) {
-	for len(e.rest) == 0 {
-		switch {
-		case e.all.Scan():
-			e.mend(e.all.Bytes())
-		case e.id != nil && errors.Is(e.all.Err(), bufio.ErrTooLong):
-			e.add(nil, tooLong(e.id, e.limit))
-			e.id = nil
+	for e.rest.Len() == 0 {
+		more := e.lines.Scan()
+		switch tooLong := len(e.data) > e.limit || errors.Is(e.lines.Err(), bufio.ErrTooLong); {
+		case tooLong && e.id != nil:
+			e.head, e.data, e.id = nil, failureTooLong(e.id, e.limit), nil
+			e.end()
+		case tooLong:
+			return 0, bufio.ErrTooLong
+		case more && len(e.lines.Bytes()) > 0:
+			e.line(e.lines.Bytes())
+		case more || len(e.data) > 0:
+			e.end()
 		default:
-			return 0, cmp.Or(e.all.Err(), io.EOF)
+			return 0, cmp.Or(e.lines.Err(), io.EOF)
 		}
 	}
-	n := copy(p, e.rest)
-	e.rest = e.rest[n:]
-	return n, nil
+	return e.rest.Read(p)
 }
 
-// mend repairs the messages of an event and appends it to the bytes that Read returns.
-func (e *events) mend(event []byte) {
-	var head, data []byte
-	kind := "message"
-	for line := range bytes.Lines(event) {
-		line = bytes.TrimRight(line, "\r\n")
-		name, value, _ := bytes.Cut(line, []byte(":"))
-		value = bytes.TrimPrefix(value, []byte(" "))
-		switch string(name) {
-		case "data":
-			data = append(append(data, value...), '\n')
-			continue
-		case "event":
-			kind = string(value)
-		}
-		head = append(append(head, line...), '\n')
-	}
-	if kind != "message" || len(data) == 0 {
-		e.add(head, data)
+// line adds a line to the current event. The line breaks of its data are dropped: in JSON they are white space.
+func (e *events) line(line []byte) {
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch string(name) {
+	case "data":
+		e.data = append(e.data, value...)
 		return
+	case "event":
+		e.kind = string(value)
 	}
-	for _, m := range mended(data) {
-		e.add(head, m.raw)
-	}
+	e.head = append(append(e.head, line...), '\n')
 }
 
-func (e *events) add(head, data []byte) {
-	e.rest = append(e.rest, head...)
-	for line := range bytes.Lines(data) {
-		e.rest = append(append(append(e.rest, "data: "...), bytes.TrimRight(line, "\r\n")...), '\n')
+// end ends the current event: it repairs its messages and appends them to the bytes that Read returns.
+func (e *events) end() {
+	messages := []message{{raw: e.data}}
+	if len(e.data) > 0 && (e.kind == "" || e.kind == "message") {
+		messages = mended(e.data)
 	}
-	e.rest = append(e.rest, '\n')
+	for _, m := range messages {
+		fmt.Fprintf(&e.rest, "%sdata: %s\n\n", e.head, m.raw)
+	}
+	e.kind, e.head, e.data = "", nil, nil
 }

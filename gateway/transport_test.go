@@ -1,12 +1,10 @@
 package gateway
 
 import (
-	"bufio"
 	"encoding/json"
 	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/stretchr/testify/assert"
@@ -32,10 +30,9 @@ func TestALineWithoutAnEndEndsTheConnection(t *testing.T) {
 	_, err := f.Read(make([]byte, 100))
 	assert.ErrorIs(t, err, errTooLong)
 	assert.Less(t, in.read, int64(1<<20))
-	assert.True(t, f.tooLong.Load())
 }
 
-// An answer that is too long is replaced by an error, wherever its id stands, and is not why the connection ends later.
+// An answer that is too long is replaced by an error, wherever its id stands.
 func TestALongAnswerDoesNotEndTheConnection(t *testing.T) {
 	long := strings.Repeat("x", 20_000)
 	for _, line := range []string{`{"jsonrpc":"2.0","id":7,"result":"` + long + `"}`, `{"result":{"id":9,"x":"` + long + `"},"id":7}`,
@@ -45,7 +42,6 @@ func TestALongAnswerDoesNotEndTheConnection(t *testing.T) {
 		require.NoError(t, err)
 		assert.Contains(t, string(all), "the answer is longer than 1000 bytes")
 		assert.Contains(t, string(all), `"id":7`)
-		assert.False(t, f.tooLong.Load())
 	}
 	for _, line := range []string{`{"result":{"x":"` + long + `","id":9}}`, `{"result":"` + long + `","x":"\"id\":7"}`, `{"result":"` + long + `","id":{"a":7}}`} {
 		_, err := io.ReadAll(newFrames(io.NopCloser(strings.NewReader(line+"\n")), 1000))
@@ -53,33 +49,33 @@ func TestALongAnswerDoesNotEndTheConnection(t *testing.T) {
 	}
 }
 
-// Messages are held up where they come as fast as they can, and none is lost.
-func TestAFloodOfMessagesIsSlowedDown(t *testing.T) {
-	const lines = 10_000 // 8,192 are read at once
-	message := `{"jsonrpc":"2.0","id":7,"method":"ping"}` + "\n"
-	f := newFrames(io.NopCloser(strings.NewReader(strings.Repeat(message, lines))), 1<<20)
-	began, count := time.Now(), 0
-	for all := bufio.NewScanner(f); all.Scan(); count++ {
-	}
-	assert.Equal(t, lines, count)
-	assert.Greater(t, time.Since(began), 20*time.Millisecond)
-
-	quiet := newFrames(io.NopCloser(strings.NewReader(strings.Repeat(message, 5000))), 1<<20)
-	_, err := io.Copy(io.Discard, quiet)
-	require.NoError(t, err)
-	assert.Positive(t, quiet.traffic.Tokens(), "a busy server is not held up")
-}
-
 // Each event of a stream may be as long as the limit, whichever way its lines end.
 func TestEventsOfALongStream(t *testing.T) {
 	for _, end := range []string{"\n", "\r\n"} {
 		event := `data: {"jsonrpc":"2.0","method":"` + strings.Repeat("x", 600) + `"}` + end + end
-		b := &events{Closer: io.NopCloser(nil), all: bufio.NewScanner(strings.NewReader(strings.Repeat(event, 100)))}
-		b.all.Buffer(nil, 1000)
-		b.all.Split(oneEvent)
+		b := newEvents(io.NopCloser(strings.NewReader(strings.Repeat(event, 100))), nil, 1000)
 		all, err := io.ReadAll(oneByOne{b, len(event)})
 		require.NoError(t, err, "%q", end)
 		assert.Equal(t, strings.Repeat(strings.ReplaceAll(event, "\r", ""), 100), string(all))
+	}
+}
+
+// Data of several lines is one message; an event that is too long is an error of the call, and noise is dropped.
+func TestEvents(t *testing.T) {
+	for in, want := range map[string]string{
+		"id: 1\ndata: {\"jsonrpc\":\"2.0\",\ndata: \"method\":\"ping\"}\n\n": "id: 1\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"ping\"}\n\n",
+		"event: endpoint\ndata: /m\n\n":                                      "event: endpoint\ndata: /m\n\n",
+		"data: ready\n\n":                                                    "",
+		"data: {\"jsonrpc\":\"2.0\",\"method\":\"ping\"}":                    "data: {\"jsonrpc\":\"2.0\",\"method\":\"ping\"}\n\n",
+	} {
+		all, err := io.ReadAll(newEvents(io.NopCloser(strings.NewReader(in)), nil, 1000))
+		require.NoError(t, err)
+		assert.Equal(t, want, string(all), in)
+	}
+	for _, in := range []string{"data: " + strings.Repeat("x", 2000), strings.Repeat("data: "+strings.Repeat("x", 600)+"\n", 3)} {
+		all, _ := io.ReadAll(newEvents(io.NopCloser(strings.NewReader(in)), json.RawMessage("7"), 1000))
+		assert.Contains(t, string(all), `"id":7`)
+		assert.Contains(t, string(all), "longer than 1000 bytes")
 	}
 }
 

@@ -73,7 +73,6 @@ type upstream struct {
 type link struct {
 	session  *mcp.ClientSession
 	child    *child      // nil over HTTP
-	frames   *frames     // nil over HTTP
 	refused  atomic.Bool // the last answer over HTTP was 401
 	progress listeners
 
@@ -88,8 +87,7 @@ func (l *link) wait() {
 	defer close(l.done)
 	err := l.session.Wait()
 	switch {
-	case l.child != nil && l.frames.tooLong.Load():
-		err = errors.New("it sent a message longer than the limit")
+	case errors.Is(err, errTooLong):
 	case l.child != nil:
 		err = errors.New(l.child.story())
 	case err == nil:
@@ -412,8 +410,8 @@ func (u *upstream) transport(def Definition, l *link) (mcp.Transport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoStart, err)
 	}
-	l.child, l.frames = c, newFrames(c.stdout, u.opts.Limits.MaxAnswer)
-	return &mcp.IOTransport{Reader: l.frames, Writer: c.stdin, MaxLineLength: longest}, nil
+	l.child = c
+	return &mcp.IOTransport{Reader: newFrames(c.stdout, u.opts.Limits.MaxAnswer), Writer: c.stdin, MaxLineLength: longest}, nil
 }
 
 // close ends a connection. It ends a child before the session, so it does not wait for an unresponsive child to answer.
