@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -75,7 +74,7 @@ func (s *Server) adminRoutes(r *api.Table) {
 	api.Add(r, operator, api.Op("Administration", "create-workspace", http.MethodPut, "/v1/workspaces/{name}", "Create a workspace",
 		"So that it can be asked before anything is recorded in it; one that exists stays as it is. Whatever records creates its workspace, too."), s.putWorkspace)
 	api.Add(r, operator, api.Op("Administration", "delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
-	api.Ask(r, ru, api.Op("Administration", "doctor", http.MethodGet, "/v1/doctor", "Health checks", ""), s.doctor)
+	api.AddOn(r, ru, api.Op("Administration", "doctor", http.MethodGet, "/v1/doctor", "Health checks", ""), s.doctor)
 }
 
 func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (res live.ForgetResult, err error) {
@@ -178,19 +177,6 @@ func (s *Server) listWorkspaces(ctx context.Context, _ *struct{}) (workspaceList
 	}
 	names, err := s.workspaces(ctx)
 	return workspaceList{names}, err
-}
-
-// workspaces returns the sorted names of the workspaces that can be queried.
-func (s *Server) workspaces(ctx context.Context) ([]string, error) {
-	names, err := s.cfg.Workspaces.List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if !slices.Contains(names, api.DefaultWorkspace) { // it exists before anything is recorded in it
-		names = append(names, api.DefaultWorkspace)
-	}
-	slices.Sort(names)
-	return names, nil
 }
 
 func (s *Server) putWorkspace(ctx context.Context, q *nameQuery) (made workspaceMade, err error) {

@@ -41,51 +41,45 @@ type capabilityList struct {
 
 func (s *Server) catalogRoutes(r *api.Table) {
 	read, write := api.Rule{Scope: api.ScopeRead}, api.Rule{Scope: api.ScopeWrite}
-	put := api.Rule{Scope: api.ScopeWrite, CreatesWorkspace: true}
+	creates := api.Rule{Scope: api.ScopeWrite, CreatesWorkspace: true}
 	schemas := r.Schemas()
 	bulk := func(path string, list, elements reflect.Type) {
 		api.DocumentBody(r, path, http.MethodPut, map[string]*huma.Schema{"application/json": {OneOf: []*huma.Schema{
 			schemas.Schema(list, true, ""), schemas.Schema(elements, true, "")}}})
 	}
 
-	api.Add(r, put, api.Op("Catalog", "put-tools", http.MethodPut, "/v1/tools", "Add or replace tools", "A list, bare or as {\"tools\": […]}. Tools that are new, that the checks flag, or whose contract changes, are quarantined until approved, unless the key has the scope admin."), s.putTools)
+	api.AddOn(r, creates, api.Op("Catalog", "put-tools", http.MethodPut, "/v1/tools", "Add or replace tools", "A list, bare or as {\"tools\": […]}. Tools that are new, that the checks flag, or whose contract changes, are quarantined until approved, unless the key has the scope admin."),
+		put("tools", func(list toolList) []catalog.Tool { return list.Tools }, (*live.Engine).PutTools))
 	bulk("/v1/tools", reflect.TypeFor[toolList](), reflect.TypeFor[[]catalog.Tool]())
-	api.Ask(r, read, api.Op("Catalog", "list-tools", http.MethodGet, "/v1/tools", "List tools", "Sorted by id."), s.listTools)
-	api.Ask(r, read, api.Op("Catalog", "get-tool", http.MethodGet, "/v1/tools/{id}", "One tool", ""),
+	api.AddOn(r, read, api.Op("Catalog", "list-tools", http.MethodGet, "/v1/tools", "List tools", "Sorted by id."), s.listTools)
+	api.AddOn(r, read, api.Op("Catalog", "get-tool", http.MethodGet, "/v1/tools/{id}", "One tool", ""),
 		get(catalog.KindTool, (*suggest.Model).Tool, shownTool))
 	r.Tools = append(r.Tools, api.NewTool(api.Tool{Rule: read, Name: "describe_tool", Title: "Describe tools",
-		Description: "Give everything known about tools or capabilities by id: description, schemas, annotations, and for capabilities the tools they use."}, s.describe))
-	api.Record(r, write, api.Op("Catalog", "delete-tool", http.MethodDelete, "/v1/tools/{id}", "Remove a tool", "Its history stays."),
+		Description: "Give everything known about tools or capabilities by id: description, schemas, annotations, and for capabilities the tools they use."},
+		api.On(r, read, describeEntries), func(_ *question[describeBody], a describedAnswer) string { return a.text }))
+	api.AddOn(r, write, api.Op("Catalog", "delete-tool", http.MethodDelete, "/v1/tools/{id}", "Remove a tool", "Its history stays."),
 		remove(catalog.KindTool))
 
-	api.Add(r, put, api.Op("Catalog", "put-capabilities", http.MethodPut, "/v1/capabilities", "Add or replace capabilities", "A list, bare or as {\"capabilities\": […]}. Those that are new or changed are quarantined until approved, unless the key has the scope admin."), s.putCapabilities)
+	api.AddOn(r, creates, api.Op("Catalog", "put-capabilities", http.MethodPut, "/v1/capabilities", "Add or replace capabilities", "A list, bare or as {\"capabilities\": […]}. Those that are new or changed are quarantined until approved, unless the key has the scope admin."),
+		put("capabilities", func(list capabilityList) []catalog.Capability { return list.Capabilities }, (*live.Engine).PutCapabilities))
 	bulk("/v1/capabilities", reflect.TypeFor[capabilityList](), reflect.TypeFor[[]catalog.Capability]())
-	api.Ask(r, read, api.Op("Catalog", "list-capabilities", http.MethodGet, "/v1/capabilities", "List capabilities", "Sorted by id."), s.listCapabilities)
-	api.Ask(r, read, api.Op("Catalog", "get-capability", http.MethodGet, "/v1/capabilities/{id}", "One capability", ""),
+	api.AddOn(r, read, api.Op("Catalog", "list-capabilities", http.MethodGet, "/v1/capabilities", "List capabilities", "Sorted by id."), s.listCapabilities)
+	api.AddOn(r, read, api.Op("Catalog", "get-capability", http.MethodGet, "/v1/capabilities/{id}", "One capability", ""),
 		get(catalog.KindCapability, (*suggest.Model).Capability, shownCapability))
-	api.Record(r, write, api.Op("Catalog", "delete-capability", http.MethodDelete, "/v1/capabilities/{id}", "Remove a capability", "Its history stays."),
+	api.AddOn(r, write, api.Op("Catalog", "delete-capability", http.MethodDelete, "/v1/capabilities/{id}", "Remove a capability", "Its history stays."),
 		remove(catalog.KindCapability))
 }
 
-func (s *Server) putTools(ctx context.Context, in *api.RawInput) (live.PutResult, error) {
-	return put(ctx, s, in, "tools", func(list toolList) []catalog.Tool { return list.Tools }, (*live.Engine).PutTools)
-}
-
-func (s *Server) putCapabilities(ctx context.Context, in *api.RawInput) (live.PutResult, error) {
-	return put(ctx, s, in, "capabilities", func(list capabilityList) []catalog.Capability { return list.Capabilities }, (*live.Engine).PutCapabilities)
-}
-
-func put[T, L any](ctx context.Context, s *Server, in *api.RawInput, place string, of func(L) []T,
-	submit func(*live.Engine, context.Context, []T, live.Trust) (live.PutResult, error)) (res live.PutResult, err error) {
-	list, err := entries(in, place, of)
-	if err != nil {
-		return res, err
+// put returns a handler that submits the entries of a body.
+func put[T, L any](place string, of func(L) []T,
+	submit func(*live.Engine, context.Context, []T, live.Trust) (live.PutResult, error)) api.Handler[api.RawInput, live.PutResult] {
+	return func(ctx context.Context, e *live.Engine, in *api.RawInput) (res live.PutResult, err error) {
+		list, err := entries(in, place, of)
+		if err != nil {
+			return res, err
+		}
+		return putResult(submit(e, ctx, list, api.From(ctx).Trust()))
 	}
-	e, err := s.recorder(ctx)
-	if err != nil {
-		return res, err
-	}
-	return putResult(submit(e, ctx, list, api.From(ctx).Trust()))
 }
 
 // entries decodes a list that is the body itself or the member place of the body.
@@ -190,14 +184,6 @@ func get[T any](kind catalog.Kind, find func(*suggest.Model, string) (T, bool),
 func remove(kind catalog.Kind) api.Handler[api.ByID, api.None] {
 	return func(ctx context.Context, e *live.Engine, q *api.ByID) (none api.None, err error) {
 		known, err := e.Remove(ctx, kind, q.ID, api.From(ctx).Trust())
-		return none, orMissing(known, err, string(kind), q.ID)
+		return none, api.OrMissing(known, err, string(kind), q.ID)
 	}
-}
-
-// orMissing returns the error of a removal, and 404 if there was nothing to remove.
-func orMissing(known bool, err error, kind, id string) error {
-	if err == nil && !known {
-		err = api.Problem(http.StatusNotFound, fmt.Sprintf("there is no %s %q", kind, id))
-	}
-	return err
 }

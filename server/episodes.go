@@ -25,8 +25,6 @@ import (
 	"waymark/server/internal/scoring"
 )
 
-const ndjson = "application/x-ndjson"
-
 type recordResult struct {
 	Accepted   int `json:"accepted" doc:"Episodes that were added or extended; they are durable."`
 	Duplicates int `json:"duplicates" doc:"Already recorded with the same or more content."`
@@ -39,7 +37,7 @@ type feedbackAnswer struct {
 }
 
 func (s *Server) episodeRoutes(r *api.Table) {
-	api.Add(r, api.Rule{Scope: api.ScopeWrite, Stream: true, Also: ndjson, CreatesWorkspace: true}, huma.Operation{
+	api.AddOn(r, api.Rule{Scope: api.ScopeWrite, Stream: true, Also: ndjson, CreatesWorkspace: true}, huma.Operation{
 		OperationID: "record", Method: http.MethodPost, Path: "/v1/episodes", Tags: []string{"History"}, Summary: "Record episodes",
 		Description: "One episode as application/json, a list of them or {\"episodes\": […]}, or any number as application/x-ndjson, one a line. Same id and same content count once; " +
 			"same id and other content is refused, except for an episode of a session that is sent again with more steps at its end: it grows. A single episode that is refused is an error; of many, each rejected one has its reason."}, s.record)
@@ -50,8 +48,8 @@ func (s *Server) episodeRoutes(r *api.Table) {
 
 	r.Tools = append(r.Tools, api.NewTool(api.Tool{Rule: write, Name: "record_episode", Title: "Record an episode",
 		Description: "Record a finished task: its intent, the tools used in order, and how they went. Call it once a task; repeating it with the same id changes nothing. " +
-			"Do not put argument values or results into it."}, s.recordTool))
-	api.Record(r, write, huma.Operation{
+			"Do not put argument values or results into it."}, api.On(r, write, recordTool), recordedText))
+	api.AddOn(r, write, huma.Operation{
 		OperationID: "feedback", Method: http.MethodPost, Path: "/v1/feedback", Tags: []string{"History"}, Summary: "Report the outcome of a suggestion",
 		Description: "Names a suggestion by its id, or by context and id."}, s.feedback)
 }
@@ -64,38 +62,34 @@ type recorded struct {
 
 // recordTool records a finished task and waits up to waitForSeq until the model counts it, for the next request of the
 // conversation. It sets an id and a session if the episode has none.
-func (s *Server) recordTool(ctx context.Context, q *question[episodic.Episode]) (out recorded, text string, err error) {
-	e, err := s.recorder(ctx)
-	if err != nil {
-		return out, "", err
-	}
+func recordTool(ctx context.Context, e *live.Engine, q *question[episodic.Episode]) (out recorded, err error) {
 	a, episode := api.From(ctx), claimed(q.Body)
 	if episode.Session = cmp.Or(episode.Session, a.Session); episode.ID == "" {
 		content, err := json.Marshal(episode)
 		if err != nil {
-			return out, "", err
+			return out, err
 		}
 		episode.ID = scoring.EpisodeID("mcp-", e, content)
 	}
 	if out.RecordResult, err = recordOne(ctx, e, a.Source, episode); err != nil {
-		return out, "", err
+		return out, err
 	}
 	out.ID = episode.ID
-	if err := waitCounted(ctx, e, out.Seq); err != nil && !errors.Is(err, live.ErrNotYet) {
-		return out, "", err
+	if err = waitCounted(ctx, e, out.Seq); errors.Is(err, live.ErrNotYet) {
+		err = nil
 	}
-	if out.Duplicates > 0 {
-		return out, catalog.ShownID(out.ID) + " was recorded before; nothing changed.", nil
-	}
-	return out, fmt.Sprintf("Recorded %s as %s.", catalog.Plural(len(episode.Steps), "step"), catalog.ShownID(out.ID)), nil
+	return out, err
 }
 
-func (s *Server) record(ctx context.Context, in *api.RawInput) (none recordResult, err error) {
-	r := in.Request
-	e, err := s.recorder(ctx)
-	if err != nil {
-		return none, err
+func recordedText(q *question[episodic.Episode], r recorded) string {
+	if r.Duplicates > 0 {
+		return catalog.ShownID(r.ID) + " was recorded before; nothing changed."
 	}
+	return fmt.Sprintf("Recorded %s as %s.", catalog.Plural(len(q.Body.Steps), "step"), catalog.ShownID(r.ID))
+}
+
+func (s *Server) record(ctx context.Context, e *live.Engine, in *api.RawInput) (none recordResult, err error) {
+	r := in.Request
 	source := api.From(ctx).Source
 	each := func(visit lineVisitor) error { return eachLine(r.Body, int(s.cfg.MaxBody), visit) }
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != ndjson {

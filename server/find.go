@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"waymark/catalog"
+	"waymark/live"
 	"waymark/server/internal/api"
 	mcpserver "waymark/server/mcp"
 	"waymark/suggest"
@@ -32,6 +33,8 @@ type foundAnswer struct {
 	UnknownIDs   []suggest.UnknownID `json:"unknown_ids,omitempty"`
 	Waiting      string              `json:"waiting,omitempty"`
 	TokenMetrics tokenMetrics        `json:"token_metrics"`
+
+	text string
 }
 
 // briefly is a short result; the text of the answer has the rest.
@@ -68,8 +71,8 @@ func signature(id string, schema json.RawMessage) string {
 	return catalog.ShownID(id) + "(" + strings.Join(all, ", ") + ")"
 }
 
-// tokenMetrics compares the size of an answer with that of a list of all tools. Bytes are measured; tokens are
-// estimated as a quarter of the bytes, a common estimate for English and JSON.
+// tokenMetrics compares the size of an answer with that of a list of all tools, without the escapes of its JSON. Tokens
+// are estimated as a quarter of the bytes, a common estimate for English and JSON.
 type tokenMetrics struct {
 	BaselineTokens int     `json:"baseline_tokens"` // all tool definitions of the catalog
 	ReturnedTokens int     `json:"returned_tokens"` // this answer
@@ -77,19 +80,15 @@ type tokenMetrics struct {
 	Estimate       bool    `json:"estimate"`
 }
 
-func (s *Server) find(ctx context.Context, q *question[searchBody]) (out foundAnswer, text string, err error) {
-	answer, err := s.search(ctx, q)
+func find(ctx context.Context, e *live.Engine, q *question[searchBody]) (out foundAnswer, err error) {
+	answer, err := search(ctx, e, q)
 	if err != nil {
-		return out, "", err
+		return out, err
 	}
 	if *q.Body.Explain {
 		out.SearchAnswer = &answer
 	}
 	out.SuggestionID, out.Warnings, out.UnknownIDs, out.Waiting = answer.SuggestionID, answer.Warnings, answer.UnknownIDs, answer.Waiting
-	e, err := s.engine(ctx)
-	if err != nil {
-		return out, "", err
-	}
 	m := e.Model()
 	out.Results = make([]any, len(answer.Results))
 	for i := range answer.Results {
@@ -105,46 +104,25 @@ func (s *Server) find(ctx context.Context, q *question[searchBody]) (out foundAn
 			out.Results[i] = found{*r, known.InputSchema, false}
 		}
 	}
-	text = searchText(answer, q.Body.Query, func(id string) string {
+	out.text = searchText(answer, q.Body.Query, func(id string) string {
 		known, _ := entryOf(m, id)
 		return signature(id, known.InputSchema)
 	})
 	out.TokenMetrics.Estimate = true
-	encoded, err := api.WithMessage(out, text)
+	encoded, err := api.WithMessage(out, out.text)
 	if err != nil {
-		return out, "", err
+		return out, err
 	}
-	metrics := &out.TokenMetrics
-	metrics.BaselineTokens, metrics.ReturnedTokens = (s.baselineOf(api.From(ctx).Workspace, m)+3)/4, (len(encoded.JSON)+3)/4
+	metrics, tools, listed := &out.TokenMetrics, m.Tools(), 0
+	for i := range tools {
+		listed += mcpserver.DefinitionSize(&tools[i])
+	}
+	metrics.BaselineTokens, metrics.ReturnedTokens = (listed+3)/4, (len(encoded.JSON)+3)/4
 	if metrics.BaselineTokens > 0 {
 		saved := 1 - float64(metrics.ReturnedTokens)/float64(metrics.BaselineTokens)
 		metrics.SavingsPercent = math.Round(saved*1000) / 10
 	}
-	return out, text, nil
-}
-
-// baseline is the size of all tool definitions of one catalog. The address of the first tool and the number of tools
-// identify the catalog, because a model never changes the slice it was built with.
-type baseline struct {
-	first        *catalog.Tool
-	tools, bytes int
-}
-
-func (s *Server) baselineOf(workspace string, m *suggest.Model) int {
-	tools := m.Tools()
-	if len(tools) == 0 {
-		return 0
-	}
-	known, _ := s.baselines.Load(workspace)
-	b, _ := known.(baseline)
-	if b.first != &tools[0] || b.tools != len(tools) {
-		b = baseline{&tools[0], len(tools), 0}
-		for i := range tools {
-			b.bytes += mcpserver.DefinitionSize(&tools[i])
-		}
-		s.baselines.Store(workspace, b)
-	}
-	return b.bytes
+	return out, nil
 }
 
 type describeBody struct {
@@ -153,6 +131,8 @@ type describeBody struct {
 
 type describedAnswer struct {
 	Tools []entry `json:"tools"`
+
+	text string
 }
 
 // entry is the data of the catalog about one id. Texts, schemas and annotations come from upstream and are not
@@ -172,12 +152,8 @@ type entry struct {
 	Annotations  *catalog.Annotations `json:"annotations,omitempty"`
 }
 
-// describe looks ids up in the catalog. It returns an error for a quarantined id.
-func (s *Server) describe(ctx context.Context, q *question[describeBody]) (out describedAnswer, text string, err error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return out, "", err
-	}
+// describeEntries looks ids up in the catalog. It returns an error for a quarantined id.
+func describeEntries(ctx context.Context, e *live.Engine, q *question[describeBody]) (out describedAnswer, err error) {
 	m, a := e.Model(), api.From(ctx)
 	var known, lines []string
 	var unknown []suggest.UnknownID
@@ -187,7 +163,7 @@ func (s *Server) describe(ctx context.Context, q *question[describeBody]) (out d
 			err = fmt.Errorf("%s is quarantined (%s); whoever runs waymark can look at it with `waymark approve --list`", catalog.ShownID(id), held.Detail)
 		}
 		if err != nil {
-			return out, "", api.WrongField(fmt.Sprintf("ids[%d]", i), err.Error())
+			return out, api.WrongField(fmt.Sprintf("ids[%d]", i), err.Error())
 		}
 		t, is := entryOf(m, id)
 		if !is {
@@ -197,9 +173,10 @@ func (s *Server) describe(ctx context.Context, q *question[describeBody]) (out d
 		known, lines, out.Tools = append(known, id), append(lines, entryText(&t)), append(out.Tools, t)
 	}
 	if len(unknown) > 0 {
-		return out, "", api.WrongField("ids", unknownText(unknown, known))
+		return out, api.WrongField("ids", unknownText(unknown, known))
 	}
-	return out, strings.Join(lines, "\n"), nil
+	out.text = strings.Join(lines, "\n")
+	return out, nil
 }
 
 // entryOf returns the data of a model's catalog about an id.

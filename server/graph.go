@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -43,27 +44,23 @@ type stats struct {
 
 func (s *Server) graphRoutes(r *api.Table) {
 	ru, long := api.Rule{Scope: api.ScopeRead}, api.Rule{Scope: api.ScopeRead, Long: true}
-	content := map[string]*huma.MediaType{"application/json": {Schema: huma.SchemaFromType(r.Schemas(), typeOf[suggest.Export]())}}
+	content := map[string]*huma.MediaType{"application/json": {Schema: huma.SchemaFromType(r.Schemas(), reflect.TypeFor[suggest.Export]())}}
 	for _, f := range graphFormats {
 		content[f.mediaType] = &huma.MediaType{Schema: &huma.Schema{Type: "string"}}
 	}
 	api.Raw(r, ru, huma.Operation{OperationID: "graph", Method: http.MethodGet, Path: "/v1/graph", Tags: []string{"Model"}, Summary: "The graph",
-		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: content}}}, s.graph)
-	api.Ask(r, long, huma.Operation{OperationID: "graph-diff", Method: http.MethodGet, Path: "/v1/graph/diff", Tags: []string{"Model"},
+		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: content}}}, api.On(r, ru, graph))
+	api.AddOn(r, long, huma.Operation{OperationID: "graph-diff", Method: http.MethodGet, Path: "/v1/graph/diff", Tags: []string{"Model"},
 		Summary:     "Differences between two models",
 		Description: "Among it the requests that they answer differently, and why: what follows the most used tools, and, for keys with the scope admin, the newest intents of the history."}, s.graphDiff)
-	api.Ask(r, ru, huma.Operation{OperationID: "stats", Method: http.MethodGet, Path: "/v1/stats", Tags: []string{"Model"},
+	api.AddOn(r, ru, huma.Operation{OperationID: "stats", Method: http.MethodGet, Path: "/v1/stats", Tags: []string{"Model"},
 		Summary: "Statistics of the model"}, s.stats)
 }
 
-func (s *Server) graph(ctx context.Context, q *graphQuery) (*graphAnswer, error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, err
-	}
+func graph(_ context.Context, e *live.Engine, q *graphQuery) (*graphAnswer, error) {
 	export, err := e.Model().Export(q.Around, q.Depth)
 	if err != nil {
-		return nil, inQuery(err)
+		return nil, api.InQuery(err)
 	}
 	out := &graphAnswer{ContentType: "application/json"}
 	if f, ok := graphFormats[q.Format]; ok {
@@ -74,18 +71,6 @@ func (s *Server) graph(ctx context.Context, q *graphQuery) (*graphAnswer, error)
 	}
 	out.Body, err = api.Encode(export)
 	return out, err
-}
-
-// inQuery changes the location of a client error from the body to the query.
-func inQuery(err error) error {
-	p := api.ProblemOf(err)
-	for _, d := range p.Errors {
-		d.Location = "query" + d.Location[len("body"):]
-	}
-	if p.Status >= http.StatusInternalServerError {
-		return err
-	}
-	return p
 }
 
 func (s *Server) graphDiff(ctx context.Context, e *live.Engine, q *diffQuery) (d suggest.DiffReport, err error) {

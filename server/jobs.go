@@ -44,28 +44,33 @@ type (
 type jobEvent live.Job
 
 func (s *Server) jobRoutes(r *api.Table) {
-	api.Ask(r, api.Rule{Scope: api.ScopeAdmin}, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
+	read, admin := api.Rule{Scope: api.ScopeRead}, api.Rule{Scope: api.ScopeAdmin}
+	api.AddOn(r, admin, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
 		Tags: []string{"Model"}, Summary: "Rebuild the model from the log", DefaultStatus: http.StatusAccepted,
 		Description: "Starts a job; one that runs already is answered instead of a second. Held-out tasks are asked first: a model that " +
-			"would lose more than noise against the active one is not published, and the job ends as refused."}, s.rebuild)
+			"would lose more than noise against the active one is not published, and the job ends as refused."}, rebuild)
 	r.Tools = append(r.Tools, api.NewTool(api.Tool{Rule: api.Rule{Scope: api.ScopeAdmin, Timeout: rebuildTimeout}, Name: "rebuild", Title: "Rebuild the model",
-		Description: "Replay the whole history into a fresh model and wait for it. With verify, compare it with the running one instead of replacing it."}, s.rebuildAndWait))
-	api.Record(r, api.Rule{Scope: api.ScopeRead}, huma.Operation{OperationID: "list-jobs", Method: http.MethodGet, Path: "/v1/jobs",
+		Description: "Replay the whole history into a fresh model and wait for it. With verify, compare it with the running one instead of replacing it."},
+		api.On(r, admin, s.rebuildAndWait), func(_ *rebuildInput, job live.Job) string { return job.String() }))
+	api.AddOn(r, read, huma.Operation{OperationID: "list-jobs", Method: http.MethodGet, Path: "/v1/jobs",
 		Tags: []string{"Model"}, Summary: "List jobs",
 		Description: "Work on the model of the workspace since the process started: those that run and, of all, the last 100; builds and " +
-			"judgements that start by themselves too. reason is why each started."}, s.listJobs)
-	api.Add(r, api.Rule{Scope: api.ScopeRead}, huma.Operation{OperationID: "get-job", Method: http.MethodGet, Path: "/v1/jobs/{id}",
-		Tags: []string{"Model"}, Summary: "A job"}, s.getJob)
-	api.Add(r, api.Rule{Scope: api.ScopeAdmin}, huma.Operation{OperationID: "cancel-job", Method: http.MethodDelete, Path: "/v1/jobs/{id}",
+			"judgements that start by themselves too. reason is why each started."}, listJobs)
+	api.AddOn(r, read, huma.Operation{OperationID: "get-job", Method: http.MethodGet, Path: "/v1/jobs/{id}",
+		Tags: []string{"Model"}, Summary: "A job"}, getJob)
+	api.AddOn(r, admin, huma.Operation{OperationID: "cancel-job", Method: http.MethodDelete, Path: "/v1/jobs/{id}",
 		Tags: []string{"Model"}, Summary: "Cancel a job", DefaultStatus: http.StatusAccepted,
-		Description: "It ends soon, and the model stays as it is. A job that has ended is left as it ended."}, s.cancelJob)
-	api.Stream(r, api.Rule{Scope: api.ScopeRead}, huma.Operation{OperationID: "watch-job", Method: http.MethodGet, Path: "/v1/jobs/{id}/events",
+		Description: "It ends soon, and the model stays as it is. A job that has ended is left as it ended."}, cancelJob)
+	api.Stream(r, read, huma.Operation{OperationID: "watch-job", Method: http.MethodGet, Path: "/v1/jobs/{id}/events",
 		Tags: []string{"Model"}, Summary: "Progress of a job", Description: "Server-sent events: progress until the job ends, then one end."},
 		map[string]any{"progress": jobEvent{}, "end": live.Job{}},
-		func(ctx context.Context, id string) error { _, _, err := s.job(ctx, id); return err }, s.watchJob)
+		func(ctx context.Context, id string) error {
+			_, err := api.On(r, read, getJob)(ctx, &api.ByID{ID: id})
+			return err
+		}, s.watchJob)
 }
 
-func (s *Server) rebuild(_ context.Context, e *live.Engine, in *rebuildInput) (job live.Job, err error) {
+func rebuild(_ context.Context, e *live.Engine, in *rebuildInput) (job live.Job, err error) {
 	switch b := in.Body; {
 	case b == nil:
 		job, err = e.Rebuild(false, false)
@@ -84,19 +89,15 @@ const rebuildTimeout = time.Hour
 
 // rebuildAndWait starts a job, or joins the one that is running, and waits for it. A cancelled call cancels the job
 // only if the call started it.
-func (s *Server) rebuildAndWait(ctx context.Context, in *rebuildInput) (job live.Job, text string, err error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return job, "", err
-	}
+func (s *Server) rebuildAndWait(ctx context.Context, e *live.Engine, in *rebuildInput) (job live.Job, err error) {
 	before := s.cfg.Now()
-	if job, err = s.rebuild(ctx, e, in); err != nil {
-		return job, "", err
+	if job, err = rebuild(ctx, e, in); err != nil {
+		return job, err
 	}
 	ours := !job.StartedAt.Before(before)
 	states, ok := e.WatchJob(ctx, job.ID)
 	if !ok {
-		return job, "", fmt.Errorf("job %s vanished", job.ID)
+		return job, fmt.Errorf("job %s vanished", job.ID)
 	}
 	for job = range states {
 		api.ExchangeFrom(ctx).Report(job.Progress, 1, job.Phase)
@@ -106,41 +107,31 @@ func (s *Server) rebuildAndWait(ctx context.Context, in *rebuildInput) (job live
 		if ours {
 			e.CancelJob(job.ID)
 		}
-		return job, "", ctx.Err()
+		return job, ctx.Err()
 	case job.State == live.JobFailed:
-		return job, "", fmt.Errorf("rebuild %s: %s", job.ID, job.Error)
+		return job, fmt.Errorf("rebuild %s: %s", job.ID, job.Error)
 	case job.State == live.JobCanceled:
-		return job, "", context.Canceled
+		return job, context.Canceled
 	}
-	return job, job.String(), nil
+	return job, nil
 }
 
-// job finds a job of the caller's workspace.
-func (s *Server) job(ctx context.Context, id string) (*live.Engine, live.Job, error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, live.Job{}, err
-	}
-	job, ok := e.Job(id)
-	if !ok {
-		return nil, live.Job{}, api.Problem(http.StatusNotFound, fmt.Sprintf("there is no job %q", id))
-	}
-	return e, job, nil
-}
-
-func (s *Server) listJobs(_ context.Context, e *live.Engine, q *jobListQuery) (page jobPage, err error) {
+func listJobs(_ context.Context, e *live.Engine, q *jobListQuery) (page jobPage, err error) {
 	page.Jobs, page.NextCursor, err = api.Page(slices.Values(e.Jobs()), q.PageQuery, false, func(j live.Job) string { return j.ID },
 		func(j live.Job) bool { return q.State == "" || j.State == q.State })
 	return page, err
 }
 
-func (s *Server) getJob(ctx context.Context, q *api.ByID) (live.Job, error) {
-	_, job, err := s.job(ctx, q.ID)
+func getJob(_ context.Context, e *live.Engine, q *api.ByID) (job live.Job, err error) {
+	job, ok := e.Job(q.ID)
+	if !ok {
+		err = api.Problem(http.StatusNotFound, fmt.Sprintf("there is no job %q", q.ID))
+	}
 	return job, err
 }
 
-func (s *Server) cancelJob(ctx context.Context, q *api.ByID) (live.Job, error) {
-	e, job, err := s.job(ctx, q.ID)
+func cancelJob(ctx context.Context, e *live.Engine, q *api.ByID) (live.Job, error) {
+	job, err := getJob(ctx, e, q)
 	if err == nil {
 		e.CancelJob(job.ID)
 	}
@@ -148,13 +139,13 @@ func (s *Server) cancelJob(ctx context.Context, q *api.ByID) (live.Job, error) {
 }
 
 func (s *Server) watchJob(ctx context.Context, q *api.ByID, send sse.Sender) {
-	e, job, err := s.job(ctx, q.ID)
+	e, err := s.engine(ctx)
 	if err != nil {
-		return // the job was removed after the check; the stream stays empty
+		return // it was removed after the check; the stream stays empty
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	updates, ok := e.WatchJob(ctx, job.ID)
+	updates, ok := e.WatchJob(ctx, q.ID)
 	if !ok {
 		return
 	}

@@ -76,7 +76,7 @@ func slogLevel(status int, failure error) slog.Level {
 func (s *Server) serveMetrics(c *gin.Context) {
 	e, err := s.engine(c.Request.Context())
 	if err != nil {
-		api.Fail(c, err)
+		fail(c, err)
 		return
 	}
 	info, head := e.Model().Info(), e.Head()

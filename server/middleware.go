@@ -29,6 +29,12 @@ import (
 	mcpserver "waymark/server/mcp"
 )
 
+// fail answers a request with the problem of an error and ends the chain.
+func fail(c *gin.Context, err error) {
+	api.Fail(c.Writer, c.Request, err)
+	c.Abort()
+}
+
 var requestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
 // observe assigns the request id, sets the deadlines of the request, and logs and measures its result. The log contains
@@ -106,8 +112,7 @@ const (
 	slowRate   = 256              // bytes a second
 	slowWrites = 30 * time.Second
 
-	maxLogged     = 1 << 10 // bytes of a logged error, which may quote the request
-	refusedLinger = 500 * time.Millisecond
+	maxLogged = 1 << 10 // bytes of a logged error, which may quote the request
 )
 
 // readToEnd removes the read deadline when the body has been read: net/http watches the connection while the handler
@@ -189,7 +194,7 @@ func (s *Server) recoverPanic(c *gin.Context) {
 		if c.Writer.Written() {
 			panic(http.ErrAbortHandler) // a partial response must not look complete
 		}
-		api.Fail(c, api.Internal)
+		fail(c, api.Internal)
 	}()
 	c.Next()
 }
@@ -201,10 +206,10 @@ func (s *Server) requireAnswer(c *gin.Context) {
 		return
 	}
 	if err := c.Request.Context().Err(); err != nil {
-		api.Fail(c, err)
+		fail(c, err)
 		return
 	}
-	api.Fail(c, errors.New("the handler wrote no answer"))
+	fail(c, errors.New("the handler wrote no answer"))
 }
 
 // checks returns a middleware that answers with the first error of its checks. A check may end the request itself.
@@ -212,7 +217,7 @@ func checks(all ...func(*gin.Context) error) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		for _, check := range all {
 			if err := check(c); err != nil {
-				api.Fail(c, err)
+				fail(c, err)
 			}
 			if c.IsAborted() {
 				return
@@ -411,14 +416,8 @@ func (s *Server) limitBody(c *gin.Context) error {
 		limit = bounded.Stream
 	}
 	if r.ContentLength > limit {
-		c.Header("Connection", "close")
-		api.Fail(c, api.Problem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit)))
-		// The response is sent before any of the body arrives. The body is then discarded for a moment: closing at once
-		// would reset the connection of a client that still writes, and the client would lose the response.
-		c.Writer.Flush()
-		_ = http.NewResponseController(c.Writer).SetReadDeadline(time.Now().Add(refusedLinger))
-		_, _ = io.Copy(io.Discard, r.Body)
-		return nil
+		c.Header("Connection", "close") // net/http discards the body for a moment, so that the client reads the response
+		return api.Problem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit))
 	}
 	if c.FullPath() != "/mcp" { // there the SDK applies the limit
 		r.Body = http.MaxBytesReader(c.Writer, r.Body, limit)
@@ -433,14 +432,4 @@ func (s *Server) limitBody(c *gin.Context) error {
 		c.Header("Connection", "close") // the body is not read
 	}
 	return err
-}
-
-// streamPart limits streams without an end of their own to Config.MaxConnections / streamPart.
-const streamPart = 4
-
-func (s *Server) clientsOf(a api.Access) []api.Client { return api.ClientsOf(a, s.isProxy) }
-
-// isProxy reports whether an address is that of a configured reverse proxy, which many clients share.
-func (s *Server) isProxy(address string) bool {
-	return slices.ContainsFunc(s.cfg.Proxies, func(p string) bool { return api.AddressOf(p) == address })
 }

@@ -26,18 +26,12 @@ func (s *Server) retain(ctx context.Context, workspace string) (episodes int, do
 	return episodes, done, err
 }
 
-// retainBehind applies Config.KeepFor to all workspaces in the background: now and once a day until ctx ends. It then
-// closes the returned channel.
-func (s *Server) retainBehind(ctx context.Context) <-chan struct{} {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for s.cfg.KeepFor > 0 && ctx.Err() == nil {
-			s.retainAll(ctx)
-			bounded.Wait(ctx, retainEvery)
-		}
-	}()
-	return done
+// retainDaily applies Config.KeepFor to all workspaces: now and once a day until ctx ends.
+func (s *Server) retainDaily(ctx context.Context) {
+	for s.cfg.KeepFor > 0 && ctx.Err() == nil {
+		s.retainAll(ctx)
+		bounded.Wait(ctx, retainEvery)
+	}
 }
 
 func (s *Server) retainAll(ctx context.Context) {

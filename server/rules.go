@@ -15,13 +15,13 @@ type ruleList struct {
 func ruleRoutes(r *api.Table) {
 	read := api.Rule{Scope: api.ScopeRead}
 	admin := api.Rule{Scope: api.ScopeAdmin}
-	api.Ask(r, read, api.Op("Catalog", "list-rules", http.MethodGet, "/v1/rules", "Rules of the operator", "Sorted by id."),
+	api.AddOn(r, read, api.Op("Catalog", "list-rules", http.MethodGet, "/v1/rules", "Rules of the operator", "Sorted by id."),
 		func(_ context.Context, e *live.Engine, _ *struct{}) (ruleList, error) {
 			return ruleList{e.Rules()}, nil
 		})
-	api.Record(r, admin, api.Op("Catalog", "add-rule", http.MethodPost, "/v1/rules", "Add a rule",
+	api.AddOn(r, admin, api.Op("Catalog", "add-rule", http.MethodPost, "/v1/rules", "Add a rule",
 		"A ban withholds a tool from every answer; a pin suggests it first; an alias has calls of another id count for it. Rules are kept in the log."), addRule)
-	api.Record(r, admin, api.Op("Catalog", "undo-rule", http.MethodDelete, "/v1/rules/{id}", "Undo a rule", "The former answers return."), undoRule)
+	api.AddOn(r, admin, api.Op("Catalog", "undo-rule", http.MethodDelete, "/v1/rules/{id}", "Undo a rule", "The former answers return."), undoRule)
 }
 
 type addRuleBody struct {
@@ -34,5 +34,5 @@ func addRule(ctx context.Context, e *live.Engine, in *addRuleBody) (live.Rule, e
 
 func undoRule(ctx context.Context, e *live.Engine, q *api.ByID) (none api.None, err error) {
 	known, err := e.UndoRule(ctx, q.ID)
-	return none, orMissing(known, err, "rule", q.ID)
+	return none, api.OrMissing(known, err, "rule", q.ID)
 }

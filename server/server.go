@@ -16,9 +16,7 @@
 package server
 
 import (
-	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"go/token"
@@ -31,121 +29,19 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 	"github.com/gin-gonic/gin"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/catalog"
-	"waymark/live"
-	"waymark/run"
 	"waymark/score"
 	"waymark/server/internal/api"
 	"waymark/server/internal/runs"
 	"waymark/server/internal/scoring"
 	mcpserver "waymark/server/mcp"
-	"waymark/storage"
 )
-
-// Access configures which clients may send requests to a server.
-type Access struct {
-	LocalToken string   // bearer token with full access, for the command line of the same user
-	RequireKey bool     // every request needs an API key; required for each bind that is not loopback
-	Hosts      []string // accepted Host names besides loopback names and the local address of the connection
-	Origins    []string // accepted browser origins besides the server's own
-	Proxies    []string // addresses of reverse proxies: limits per address do not apply to them
-}
-
-// Limits bounds the resources that clients may use. A field with the zero value has its default.
-type Limits struct {
-	Rate           float64       // requests per second and key, operator ten times as many; default 1000, negative: no limit
-	Burst          int           // default 2000, ten times as many for the operator
-	MaxBody        int64         // bytes of one body or NDJSON line; default 1 MiB
-	MaxBodies      int64         // bytes of all bodies being read at the same time; default 64 MiB
-	MaxConnections int           // default 1024; also the most concurrent requests and the most MCP sessions
-	Timeout        time.Duration // of a response whose route or MCP tool sets no other; default 30 s
-	Drain          time.Duration // time for open requests to finish at shutdown; default 10 s
-
-	grace time.Duration // default slowGrace; only tests change it
-}
-
-// Config configures a server.
-type Config struct {
-	Store      *storage.Store
-	Workspaces *live.Workspaces
-	Judges     score.Judges // models that scorers may call; none by default
-	// RecordScores records runs of scorers as episodes, which makes them part of the graph.
-	RecordScores bool
-	Upstream     mcpserver.Upstream // the servers behind the gateway
-	Caller       run.Caller         // calls the tools of these servers; nil if there are none
-	Logger       *slog.Logger       // default: nothing is logged
-	Version      string
-	Now          func() time.Time // default time.Now
-
-	KeepFor time.Duration // age of the last step above which an episode is erased; 0: no limit
-
-	Data string // directory of the store and of the files of hooks; may be empty
-
-	Settings any // with which the server was started; shown to the operator
-
-	Access
-	Limits
-	TLS *tls.Config // of the first listener of Serve; nil: no TLS
-
-	// Traces records an OpenTelemetry export request, in JSON or protobuf; nil: the server takes no traces.
-	Traces func(ctx context.Context, workspace, source string, body []byte, protobuf bool) error
-
-	// KeepKey stores the digest key of a workspace where hooks and importers of this machine find it; may be nil.
-	KeepKey func(ctx context.Context, workspace string) error
-
-	// extendMCP changes the options of each MCP server and returns a function that registers more on it. For tests
-	// only.
-	extendMCP func(*mcp.ServerOptions) (register func(*mcp.Server))
-}
-
-func (c *Config) setDefaults() {
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	c.Version = cmp.Or(c.Version, "dev")
-	c.Upstream.Workspace = cmp.Or(c.Upstream.Workspace, api.DefaultWorkspace)
-	l := &c.Limits
-	l.Rate, l.Burst = cmp.Or(l.Rate, 1000), cmp.Or(l.Burst, 2000)
-	l.MaxBody, l.MaxBodies = cmp.Or(l.MaxBody, 1<<20), cmp.Or(l.MaxBodies, 64<<20)
-	l.MaxConnections = cmp.Or(l.MaxConnections, 1024)
-	l.Timeout, l.Drain, l.grace = cmp.Or(l.Timeout, writeTimeout), cmp.Or(l.Drain, 10*time.Second), cmp.Or(l.grace, slowGrace)
-}
-
-// Server answers HTTP and MCP for the workspaces of one store.
-type Server struct {
-	cfg     Config
-	handler http.Handler
-	mcp     *mcpserver.Endpoint
-	scoring *scoring.Service
-	runs    *runs.Runs
-	routes  *api.Table
-	metrics *metrics
-	csrf    *http.CrossOriginProtection
-	rates   sync.Map  // *rate.Limiter by credential: at most as many as there are keys
-	bodies  api.Share // bytes of bodies being read
-	open    api.Share // requests being answered
-	streams api.Share // open requests that are streams without an end of their own
-	page    pageSessions
-
-	baselines sync.Map // baseline by workspace
-	keyed     atomic.Pointer[keyed]
-
-	description func() (description, error)
-
-	draining  chan struct{} // closed when shutdown begins
-	drainOnce sync.Once
-}
 
 // New registers the routes. It starts no background work.
 func New(cfg Config) (*Server, error) {
@@ -181,9 +77,9 @@ func New(cfg Config) (*Server, error) {
 	}
 	r.Use(s.observe, s.recoverPanic,
 		checks(s.refuseDraining, s.guard, s.authorize, s.limitRate, s.limitOpen, s.limitBody, unescapePath))
-	r.NoRoute(func(c *gin.Context) { api.Fail(c, api.Problem(http.StatusNotFound, "there is no such route")) })
+	r.NoRoute(func(c *gin.Context) { fail(c, api.Problem(http.StatusNotFound, "there is no such route")) })
 	r.NoMethod(func(c *gin.Context) {
-		api.Fail(c, api.Problem(http.StatusMethodNotAllowed, c.Request.Method+" is not a method of this route"))
+		fail(c, api.Problem(http.StatusMethodNotAllowed, c.Request.Method+" is not a method of this route"))
 	})
 
 	s.wire()
@@ -334,17 +230,6 @@ func (s *Server) ruleOf(c *gin.Context) (api.Rule, bool) {
 	return ru, ok
 }
 
-// engine returns the engine of the request's workspace, for operations that read. It creates no workspace.
-func (s *Server) engine(ctx context.Context) (*live.Engine, error) {
-	return s.cfg.Workspaces.Get(ctx, api.From(ctx).Workspace)
-}
-
-// recorder returns the engine of the request's workspace, for operations that only append. It creates a workspace that
-// does not exist.
-func (s *Server) recorder(ctx context.Context) (*live.Engine, error) {
-	return s.cfg.Workspaces.Open(ctx, api.From(ctx).Workspace)
-}
-
 // Handler returns the handler of all routes. It can be mounted without Serve; the limits on headers and connections and
 // the graceful shutdown are part of Serve only.
 func (s *Server) Handler() http.Handler { return s.handler }
@@ -389,7 +274,11 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 	s.runs.Start(ctx)
 	defer s.Close()
 	ctx, stop := context.WithCancel(ctx) // stop also ends the background work if the listener fails
-	retained := s.retainBehind(ctx)
+	retained := make(chan struct{})
+	go func() {
+		defer close(retained)
+		s.retainDaily(ctx)
+	}()
 	know := func() { _, _ = s.needsKey(ctx) } // cache the result while the database is available
 	know()
 	go s.keys().Table.Follow(ctx, know)
@@ -438,14 +327,4 @@ func shutdown(srv *http.Server, grace time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	return srv.Shutdown(ctx)
-}
-
-// isDraining reports whether shutdown has begun.
-func (s *Server) isDraining() bool {
-	select {
-	case <-s.draining:
-		return true
-	default:
-		return false
-	}
 }

@@ -83,7 +83,7 @@ func (s *Server) serveReady(c *gin.Context) {
 		}
 	}
 	if reason != "" {
-		api.Fail(c, api.Problem(http.StatusServiceUnavailable, reason))
+		fail(c, api.Problem(http.StatusServiceUnavailable, reason))
 		api.ExchangeFrom(c.Request.Context()).Failure = fmt.Errorf("%w: %s", errNotReady, reason)
 		return
 	}
@@ -114,7 +114,7 @@ func (s *Server) document(kind string, of func(description) []byte) gin.HandlerF
 	return func(c *gin.Context) {
 		d, err := s.description()
 		if err != nil {
-			api.Fail(c, err)
+			fail(c, err)
 			return
 		}
 		c.Header("Content-Security-Policy", pagePolicy)

@@ -22,6 +22,7 @@ type (
 	dagBody struct {
 		suggest.DAGRequest
 		atSeq
+		brief bool // the answer has no paths and alternatives
 	}
 	searchBody struct {
 		suggest.SearchRequest
@@ -39,91 +40,73 @@ type (
 // Brief sets the defaults of MCP: no explanation.
 func (b *nextBody) Brief() { b.Explain = cmp.Or(b.Explain, new(bool)) }
 
-// Brief sets the defaults of MCP: no explanation.
-func (b *dagBody) Brief() { b.Explain = cmp.Or(b.Explain, new(bool)) }
+// Brief sets the defaults of MCP: no explanation, and without one neither paths nor alternatives.
+func (b *dagBody) Brief() {
+	b.Explain = cmp.Or(b.Explain, new(bool))
+	b.brief = !*b.Explain
+}
 
 // Brief sets the defaults of MCP: no explanation, 5 results.
 func (b *searchBody) Brief() { b.Explain, b.Limit = cmp.Or(b.Explain, new(bool)), cmp.Or(b.Limit, 5) }
 
-type question[B any] struct{ Body B }
-
 func (s *Server) suggestionRoutes(r *api.Table) {
 	ru, long := api.Rule{Scope: api.ScopeRead, ToolSet: true}, api.Rule{Scope: api.ScopeRead, Long: true, ToolSet: true}
-	api.Add(r, ru, api.Op("Suggestions", "next", http.MethodPost, "/v1/next", "Next tools", "Ranks tools and capabilities after a context, for an intent, or, with neither, to explore."), s.next)
-	api.Add(r, long, api.Op("Suggestions", "dag", http.MethodPost, "/v1/dag", "A DAG of tools for an intent", ""), s.dag)
-	api.Add(r, ru, api.Op("Suggestions", "search", http.MethodPost, "/v1/search", "Tools and capabilities by words", ""), s.search)
-	api.Add(r, api.Rule{Scope: api.ScopeRead}, api.Op("Suggestions", "explain", http.MethodPost, "/v1/explain", "Explain why an id is or is not suggested", "Every term and every filter; for an absent id, the reason."), s.explain)
+	api.AddOn(r, ru, api.Op("Suggestions", "next", http.MethodPost, "/v1/next", "Next tools", "Ranks tools and capabilities after a context, for an intent, or, with neither, to explore."), next)
+	api.AddOn(r, long, api.Op("Suggestions", "dag", http.MethodPost, "/v1/dag", "A DAG of tools for an intent", ""), dag)
+	api.AddOn(r, ru, api.Op("Suggestions", "search", http.MethodPost, "/v1/search", "Tools and capabilities by words", ""), search)
+	api.AddOn(r, api.Rule{Scope: api.ScopeRead}, api.Op("Suggestions", "explain", http.MethodPost, "/v1/explain", "Explain why an id is or is not suggested", "Every term and every filter; for an absent id, the reason."), explain)
 	r.Tools = append(r.Tools,
 		api.NewTool(api.Tool{Rule: ru, Rounded: true, Name: "suggest_next", Title: "Suggest the next tool", Screen: "next",
 			Description: "After one or more tools have run, say which usually comes next, learned from recorded work. " +
-				"Each suggestion has a confidence, the terms of its score and a reason."},
-			func(ctx context.Context, q *question[nextBody]) (suggest.NextAnswer, string, error) {
-				a, err := s.next(ctx, q)
-				return a, NextText(a, q.Body.Context, q.Body.Intent), err
+				"Each suggestion has a confidence, the terms of its score and a reason."}, api.On(r, ru, next),
+			func(q *question[nextBody], a suggest.NextAnswer) string {
+				return NextText(a, q.Body.Context, q.Body.Intent)
 			}),
 		api.NewTool(api.Tool{Rule: long, Rounded: true, Name: "suggest_dag", Title: "Suggest a plan", Screen: "plan",
-			Description: "Plan a task: which tools, in which order, and which output feeds which input, as a graph without cycles."},
-			func(ctx context.Context, q *question[dagBody]) (suggest.DAGAnswer, string, error) {
-				a, err := s.dag(ctx, q)
-				if !*q.Body.Explain {
-					a.Paths, a.Alternatives = []suggest.Path{}, []suggest.Alternative{}
-				}
-				return a, DAGText(a, nil, q.Body.Intent), err
-			}),
+			Description: "Plan a task: which tools, in which order, and which output feeds which input, as a graph without cycles."}, api.On(r, long, dag),
+			func(q *question[dagBody], a suggest.DAGAnswer) string { return DAGText(a, nil, q.Body.Intent) }),
 		api.NewTool(api.Tool{Rule: ru, Rounded: true, Name: "find_tool", Title: "Find a tool",
 			Description: "Find tools and capabilities by what they do. Give a few words, or an exact id or name. " +
-				"The text has the arguments of each result, so it can be called at once."}, s.find))
+				"The text has the arguments of each result, so it can be called at once."}, api.On(r, ru, find), func(_ *question[searchBody], a foundAnswer) string { return a.text }))
 }
 
-func (s *Server) next(ctx context.Context, q *question[nextBody]) (a suggest.NextAnswer, err error) {
-	e, m, err := s.modelAt(ctx, q.Body.MinSeq)
-	if err != nil {
+func next(ctx context.Context, e *live.Engine, q *question[nextBody]) (a suggest.NextAnswer, err error) {
+	if err := waitCounted(ctx, e, q.Body.MinSeq); err != nil {
 		return a, err
 	}
 	q.Body.Vector = e.Vector(ctx, q.Body.Intent)
-	return e.Next(m, api.From(ctx).Tools, q.Body.NextRequest)
+	return e.Next(e.Model(), api.From(ctx).Tools, q.Body.NextRequest)
 }
 
-func (s *Server) dag(ctx context.Context, q *question[dagBody]) (a suggest.DAGAnswer, err error) {
+func dag(ctx context.Context, e *live.Engine, q *question[dagBody]) (a suggest.DAGAnswer, err error) {
 	if strings.TrimSpace(q.Body.Intent) == "" && len(q.Body.Context) == 0 {
 		return a, &suggest.RequestError{Kind: suggest.Invalid, Field: "intent", Detail: "is empty, and so is the context"}
 	}
-	e, m, err := s.modelAt(ctx, q.Body.MinSeq)
-	if err != nil {
+	if err := waitCounted(ctx, e, q.Body.MinSeq); err != nil {
 		return a, err
 	}
 	q.Body.Vector = e.Vector(ctx, q.Body.Intent)
-	return e.Plan(m, api.From(ctx).Tools, q.Body.DAGRequest)
+	a, err = e.Plan(e.Model(), api.From(ctx).Tools, q.Body.DAGRequest)
+	if q.Body.brief {
+		a.Paths, a.Alternatives = []suggest.Path{}, []suggest.Alternative{}
+	}
+	return a, err
 }
 
-func (s *Server) search(ctx context.Context, q *question[searchBody]) (a suggest.SearchAnswer, err error) {
-	e, m, err := s.modelAt(ctx, q.Body.MinSeq)
-	if err != nil {
+func search(ctx context.Context, e *live.Engine, q *question[searchBody]) (a suggest.SearchAnswer, err error) {
+	if err := waitCounted(ctx, e, q.Body.MinSeq); err != nil {
 		return a, err
 	}
 	q.Body.Vector = e.Vector(ctx, q.Body.Query)
-	return e.Search(m, api.From(ctx).Tools, q.Body.SearchRequest)
+	return e.Search(e.Model(), api.From(ctx).Tools, q.Body.SearchRequest)
 }
 
-func (s *Server) explain(ctx context.Context, q *question[explainBody]) (a suggest.ExplainAnswer, err error) {
-	e, m, err := s.modelAt(ctx, q.Body.MinSeq)
-	if err != nil {
+func explain(ctx context.Context, e *live.Engine, q *question[explainBody]) (a suggest.ExplainAnswer, err error) {
+	if err := waitCounted(ctx, e, q.Body.MinSeq); err != nil {
 		return a, err
 	}
 	q.Body.Vector = e.Vector(ctx, q.Body.Intent)
-	return e.Explain(m, q.Body.ExplainRequest)
-}
-
-// modelAt returns the current model after it counts event seq.
-func (s *Server) modelAt(ctx context.Context, seq uint64) (*live.Engine, *suggest.Model, error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := waitCounted(ctx, e, seq); err != nil {
-		return nil, nil, err
-	}
-	return e, e.Model(), nil
+	return e.Explain(e.Model(), q.Body.ExplainRequest)
 }
 
 // waitForSeq limits how long a request waits for the model to count an event.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
@@ -58,17 +57,16 @@ type importResult struct {
 	Held         string         `json:"held,omitempty" doc:"Reason why the import is not in a build yet: a rebuild was refused."`
 }
 
-func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
-
 func (s *Server) transferRoutes(r *api.Table) {
 	lines := map[string]*huma.MediaType{ndjson: {Schema: &huma.Schema{Type: "string"}}}
-	api.Record(r, api.Rule{Scope: api.ScopeWrite, Stream: true, Also: ndjson, CreatesWorkspace: true}, api.Op("Administration", "import", http.MethodPost, "/v1/import", "Import an export",
+	api.AddOn(r, api.Rule{Scope: api.ScopeWrite, Stream: true, Also: ndjson, CreatesWorkspace: true}, api.Op("Administration", "import", http.MethodPost, "/v1/import", "Import an export",
 		"The lines of an export: one tool, capability or episode each, of any number. The model is built once, at the end."), s.importLines)
 	api.DocumentBody(r, "/v1/import", http.MethodPost, map[string]*huma.Schema{ndjson: {Type: "string"}})
 
+	admin := api.Rule{Scope: api.ScopeAdmin, Stream: true}
 	export := api.Op("Administration", "export", http.MethodGet, "/v1/export", "Export catalog and history", "One tool, capability or episode a line, in this order.")
 	export.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: lines}}
-	api.Raw(r, api.Rule{Scope: api.ScopeAdmin, Stream: true}, export, s.export)
+	api.Raw(r, admin, export, api.On(r, admin, s.export))
 
 	backup := api.Op("Administration", "backup", http.MethodGet, "/v1/backup", "Back up the whole data directory",
 		"One consistent state of all workspaces; for the operator only. The trailer Waymark-Backup-Summary lists its contents.")
@@ -177,11 +175,7 @@ func countOf(c *kindCounts, kind ingest.Kind) *int {
 
 // export writes the catalog, then the episodes. An error in the middle aborts the connection, so that half an export
 // cannot be mistaken for a complete one.
-func (s *Server) export(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
-	e, err := s.engine(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) export(_ context.Context, e *live.Engine, _ *struct{}) (*huma.StreamResponse, error) {
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
 		hc.SetHeader("Content-Type", ndjson)
 		w := bufio.NewWriterSize(hc.BodyWriter(), 64<<10)
@@ -233,5 +227,5 @@ func (s *Server) breakOff(hc huma.Context, err error) {
 		panic(http.ErrAbortHandler)
 	}
 	c.Writer.Header().Del("Trailer")
-	api.Fail(c, err)
+	fail(c, err)
 }

@@ -77,15 +77,6 @@ func (s *Server) upstreamRoutes(r *api.Table) {
 	api.Add(r, admin, api.Op("Servers", "revoke-grant", http.MethodDelete, "/v1/grants/{id}", "Revoke a grant", ""), s.revokeGrant)
 }
 
-// gateway returns the gateway of the caller's workspace.
-func (s *Server) gateway(ctx context.Context) (*gateway.Gateway, error) {
-	g := s.cfg.Upstream.Gateway
-	if g == nil || api.From(ctx).Workspace != s.cfg.Upstream.Workspace {
-		return nil, api.Problem(http.StatusServiceUnavailable, "no servers are defined in this workspace; define them with `waymark gateway add`")
-	}
-	return g, nil
-}
-
 func (s *Server) listServers(ctx context.Context, _ *struct{}) (serversAnswer, error) {
 	g, err := s.gateway(ctx)
 	if err != nil { // none are defined
@@ -121,26 +112,34 @@ func (s *Server) forgetServer(ctx context.Context, q *api.ByID) (none api.None, 
 	return none, g.Forget(ctx, s.cfg.Data, s.cfg.Upstream.Workspace, q.ID)
 }
 
-func (s *Server) listQuarantine(ctx context.Context, _ *struct{}) (quarantineAnswer, error) {
-	_, _, withheld, err := s.withheld(ctx)
-	return quarantineAnswer{withheld}, err
+func (s *Server) listQuarantine(ctx context.Context, _ *struct{}) (out quarantineAnswer, err error) {
+	all, err := s.withheld(ctx)
+	for _, w := range all {
+		out.Tools = append(out.Tools, w.Withheld)
+	}
+	return out, err
+}
+
+// held is a withheld entry, with the method of the gateway or of the catalog that releases it.
+type held struct {
+	gateway.Withheld
+	release func(ctx context.Context, id, fingerprint string) error
 }
 
 // withheld returns everything that is withheld in the caller's workspace in one list, sorted by id: tools of its
-// connected servers and entries of its catalog. The gateway is nil if no servers are defined, and the engine is nil if
-// the workspace does not exist.
-func (s *Server) withheld(ctx context.Context) (*gateway.Gateway, *live.Engine, []gateway.Withheld, error) {
-	var all []gateway.Withheld
-	g, err := s.gateway(ctx)
-	if err == nil {
-		all = append(all, g.Withheld()...)
+// connected servers and entries of its catalog.
+func (s *Server) withheld(ctx context.Context) (all []held, err error) {
+	if g, err := s.gateway(ctx); err == nil { // servers are defined
+		for _, w := range g.Withheld() {
+			all = append(all, held{w, g.Approve})
+		}
 	}
 	e, err := s.engine(ctx)
 	switch {
 	case errors.Is(err, live.ErrNoWorkspace):
-		return g, nil, all, nil
+		return all, nil
 	case err != nil:
-		return nil, nil, nil, err
+		return nil, err
 	}
 	for _, q := range e.Quarantined() {
 		reason := gateway.ReasonNew
@@ -156,67 +155,58 @@ func (s *Server) withheld(ctx context.Context) (*gateway.Gateway, *live.Engine, 
 				changes = gateway.Changes(was, &now)
 			}
 		}
-		all = append(all, gateway.Withheld{ID: q.ID, Server: q.Server, Reason: reason, Detail: q.Detail(), Changed: q.Changed, Changes: changes, Flags: q.Flags,
-			Description: q.Description, Fingerprint: q.Fingerprint, Since: q.Since})
+		all = append(all, held{gateway.Withheld{ID: q.ID, Server: q.Server, Reason: reason, Detail: q.Detail(), Changed: q.Changed, Changes: changes, Flags: q.Flags,
+			Description: q.Description, Fingerprint: q.Fingerprint, Since: q.Since}, e.Release})
 	}
-	slices.SortStableFunc(all, func(a, b gateway.Withheld) int { return strings.Compare(a.ID, b.ID) })
-	return g, e, all, nil
-}
-
-// release releases a withheld id: in the gateway, in the quarantine of the catalog, or in both.
-func release(ctx context.Context, g *gateway.Gateway, e *live.Engine, t approval) error {
-	err := error(live.ErrNotQuarantined)
-	if e != nil {
-		err = e.Release(ctx, t.ID, t.Fingerprint)
-	}
-	if g == nil || err == nil && t.Fingerprint != "" || err != nil && !errors.Is(err, live.ErrNotQuarantined) && !errors.Is(err, live.ErrChangedAgain) {
-		return err
-	}
-	if !slices.ContainsFunc(g.Withheld(), func(w gateway.Withheld) bool { return w.ID == t.ID }) {
-		return err
-	}
-	return g.Approve(ctx, t.ID, t.Fingerprint)
+	slices.SortStableFunc(all, func(a, b held) int { return strings.Compare(a.ID, b.ID) })
+	return all, nil
 }
 
 // approveTools releases the named tools; the id of a server names all its tools. It releases nothing if one of the
 // names is not withheld.
 func (s *Server) approveTools(ctx context.Context, q *question[approveBody]) (out approveAnswer, err error) {
-	g, e, withheld, err := s.withheld(ctx)
+	all, err := s.withheld(ctx)
 	if err != nil {
 		return out, err
 	}
-	waits := func(w gateway.Withheld) bool {
-		return w.Reason != gateway.ReasonInvalid && w.Reason != gateway.ReasonGone
-	}
-	var chosen []approval
-	for _, w := range withheld {
+	waits := func(w held) bool { return w.Reason != gateway.ReasonInvalid && w.Reason != gateway.ReasonGone }
+	var chosen []held
+	for _, w := range all {
 		if q.Body.All && waits(w) {
-			chosen = append(chosen, approval{w.ID, w.Fingerprint})
+			chosen = append(chosen, w)
 		}
 	}
 	for _, t := range q.Body.Tools {
-		n := 0
-		for _, w := range withheld {
+		var named, exact []held
+		for _, w := range all {
 			switch {
-			case w.ID == t.ID:
-				chosen, n = append(chosen, t), n+1
+			case w.ID == t.ID && w.Fingerprint == t.Fingerprint:
+				exact = append(exact, w)
+			case w.ID == t.ID: // it is released if no fingerprint was given
+				w.Fingerprint = t.Fingerprint
+				named = append(named, w)
 			case w.Server == t.ID && t.Fingerprint == "" && waits(w):
-				chosen, n = append(chosen, approval{w.ID, w.Fingerprint}), n+1
+				named = append(named, w)
 			}
 		}
-		if n == 0 {
+		switch {
+		case len(exact) > 0:
+			chosen = append(chosen, exact...)
+		case len(named) > 0:
+			chosen = append(chosen, named...)
+		default:
 			return out, api.Problem(http.StatusNotFound, fmt.Sprintf("nothing of %q is withheld", t.ID))
 		}
 	}
 	out.Approved = []string{}
-	for _, t := range chosen {
-		switch err := release(ctx, g, e, t); {
+	for _, w := range chosen {
+		switch err := w.release(ctx, w.ID, w.Fingerprint); {
 		case errors.Is(err, gateway.ErrChangedAgain), errors.Is(err, live.ErrChangedAgain):
 			return out, api.Problem(http.StatusConflict, err.Error())
 		case err != nil:
 			return out, api.Problem(http.StatusUnprocessableEntity, err.Error())
 		}
-		out.Approved = append(out.Approved, t.ID)
+		out.Approved = append(out.Approved, w.ID)
 	}
 	slices.Sort(out.Approved)
 	return out, nil

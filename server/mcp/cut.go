@@ -90,9 +90,8 @@ func (m *mcpTools) cut(a api.Access, id string, r run.Result, out *mcp.CallToolR
 	if limit <= 0 || len(r.Content)+len(r.Structured) <= limit || len(r.NeedsInput) > 0 {
 		return
 	}
-	var text strings.Builder
-	text.Write(r.Structured)
-	var rest []mcp.Content
+	text := string(r.Structured)
+	var rest, notes []mcp.Content
 	for _, c := range out.Content {
 		b, ok := c.(block)
 		var kind struct{ Type, Text string }
@@ -101,32 +100,33 @@ func (m *mcpTools) cut(a api.Access, id string, r run.Result, out *mcp.CallToolR
 			rest = append(rest, c)
 		case kind.Type == "text":
 			if len(r.Structured) == 0 {
-				text.WriteString(kind.Text)
-				text.WriteByte('\n')
+				text += kind.Text + "\n"
 			}
 		case len(b.raw) > limit:
-			rest = append(rest, &mcp.TextContent{Text: fmt.Sprintf("Waymark: a block of type %s with %d bytes is left out: results are cut at %d bytes (--result-limit).", catalog.ShownID(kind.Type), len(b.raw), limit)})
+			rest = append(rest, note("a block of type %s with %d bytes is left out: results are cut at %d bytes (--result-limit).", catalog.ShownID(kind.Type), len(b.raw), limit))
 		default:
 			rest = append(rest, c)
 		}
 	}
-	out.Content = rest
-	if text.Len() <= limit { // the excess was in other blocks, or in text that repeats the structured result
-		if len(r.Structured) == 0 && text.Len() > 0 {
-			out.Content = append([]mcp.Content{&mcp.TextContent{Text: strings.TrimSuffix(text.String(), "\n")}}, out.Content...)
-		}
-		return
+	switch {
+	case len(text) > limit:
+		kept := keptResult{handle: "r_" + strings.ToLower(rand.Text())[:16], tool: id, text: text, owner: a, at: m.cfg.Now()}
+		m.results.keep(kept)
+		first := within(text, 0, limit)
+		out.StructuredContent = nil
+		out.Meta[metaResult] = map[string]any{"result": kept.handle, "bytes": len(text)}
+		notes = []mcp.Content{&mcp.TextContent{Text: first}, note("these are the first %d of %d bytes of the result of %s. "+
+			"Read on with %s {\"result\":%q,\"offset\":%d}, or search it with {\"result\":%q,\"find\":\"words\"}; it is kept for an hour.",
+			len(first), len(text), catalog.ShownID(id), toolReadResult, kept.handle, len(first), kept.handle)}
+	case len(r.Structured) == 0 && text != "": // the excess was in other blocks
+		notes = []mcp.Content{&mcp.TextContent{Text: strings.TrimSuffix(text, "\n")}}
 	}
-	kept := keptResult{handle: "r_" + strings.ToLower(rand.Text())[:16], tool: id, text: text.String(), owner: a, at: m.cfg.Now()}
-	m.results.keep(kept)
-	first := within(kept.text, 0, limit)
-	out.StructuredContent = nil
-	out.Content = append([]mcp.Content{
-		&mcp.TextContent{Text: first},
-		&mcp.TextContent{Text: fmt.Sprintf("Waymark: these are the first %d of %d bytes of the result of %s. Read on with %s {\"result\":%q,\"offset\":%d}, or search it with {\"result\":%q,\"find\":\"words\"}; it is kept for an hour.",
-			len(first), len(kept.text), catalog.ShownID(id), toolReadResult, kept.handle, len(first), kept.handle)},
-	}, out.Content...)
-	out.Meta[metaResult] = map[string]any{"result": kept.handle, "bytes": len(kept.text)}
+	out.Content = append(notes, rest...)
+}
+
+// note returns a text block in which Waymark, not the server, speaks.
+func note(format string, args ...any) *mcp.TextContent {
+	return &mcp.TextContent{Text: "Waymark: " + fmt.Sprintf(format, args...)}
 }
 
 // within returns at most n bytes of a text from an offset, without partial characters at either end.
@@ -154,6 +154,8 @@ type ReadResultAnswer struct {
 	Next  int           `json:"next_offset,omitempty" doc:"Offset of the next part; absent at the end."`
 	Bytes int           `json:"bytes" doc:"Length of the whole result."`
 	Found []foundResult `json:"found,omitempty" doc:"Positions at which the text was found."`
+
+	message string
 }
 
 type foundResult struct {
@@ -161,18 +163,18 @@ type foundResult struct {
 	Text   string `json:"text" doc:"The position with the surrounding text."`
 }
 
-func (m *mcpTools) readResult(ctx context.Context, q *struct{ Body readResultArguments }) (answer ReadResultAnswer, text string, err error) {
+func (m *mcpTools) readResult(ctx context.Context, q *struct{ Body readResultArguments }) (answer ReadResultAnswer, err error) {
 	in, limit := q.Body, m.cfg.Upstream.ResultLimit
 	kept, ok := m.results.find(in.Result, api.From(ctx), m.cfg.Now())
 	switch {
 	case in.Result == "":
-		return answer, "", api.WrongField("result", "is required")
+		return answer, api.WrongField("result", "is required")
 	case !ok:
-		return answer, "", api.WrongField("result", fmt.Sprintf("%q is not kept, or no longer; call the tool again", catalog.ShownID(in.Result)))
+		return answer, api.WrongField("result", fmt.Sprintf("%q is not kept, or no longer; call the tool again", catalog.ShownID(in.Result)))
 	case in.Offset < 0 || in.Offset > len(kept.text):
-		return answer, "", api.WrongField("offset", fmt.Sprintf("must be from 0 to %d", len(kept.text)))
+		return answer, api.WrongField("offset", fmt.Sprintf("must be from 0 to %d", len(kept.text)))
 	case in.Length < 0 || in.Length > limit:
-		return answer, "", api.WrongField("length", fmt.Sprintf("must be from 1 to %d", limit))
+		return answer, api.WrongField("length", fmt.Sprintf("must be from 1 to %d", limit))
 	case in.Length == 0:
 		in.Length = limit
 	}
@@ -180,17 +182,18 @@ func (m *mcpTools) readResult(ctx context.Context, q *struct{ Body readResultArg
 	of := " the result of " + catalog.ShownID(kept.tool) + "."
 	if in.Find != "" {
 		answer.find(kept.text, in)
-		text = catalog.Plural(len(answer.Found), "place") + " in" + of
+		answer.message = catalog.Plural(len(answer.Found), "place") + " in" + of
 		if answer.Next > 0 {
-			text = "The first " + text
+			answer.message = "The first " + answer.message
 		}
-		return answer, text, nil
+		return answer, nil
 	}
 	answer.Text = within(kept.text, in.Offset, in.Length)
 	if answer.Next = in.Offset + len(answer.Text); answer.Text == "" || answer.Next >= len(kept.text) {
 		answer.Next = 0
 	}
-	return answer, fmt.Sprintf("%d of %d bytes of", len(answer.Text), len(kept.text)) + of, nil
+	answer.message = fmt.Sprintf("%d of %d bytes of", len(answer.Text), len(kept.text)) + of
+	return answer, nil
 }
 
 // find lists the places of a text from the offset on. The comparison ignores case if lower case does not change the

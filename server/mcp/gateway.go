@@ -82,7 +82,8 @@ func offerUpstream(srv *mcp.Server, m *mcpTools) {
 	m.offerCalls(srv)
 	if m.cfg.Upstream.ResultLimit > 0 {
 		m.offer(srv, api.NewTool(api.Tool{Rule: api.Rule{Scope: api.ScopeRead}, Name: toolReadResult, Title: "Read a result",
-			Description: "Read on in a result of another tool that was cut, or search it. The result names its handle."}, m.readResult))
+			Description: "Read on in a result of another tool that was cut, or search it. The result names its handle."},
+			m.readResult, func(_ *struct{ Body readResultArguments }, a ReadResultAnswer) string { return a.message }))
 	}
 	if m.cfg.Upstream.Gateway == nil {
 		return
@@ -117,19 +118,11 @@ func (m *mcpTools) offerCall(srv *mcp.Server, name, title, description string, h
 	})
 }
 
-// DefinitionSize returns the bytes that one tool takes in the prompt of a host: name, description and input schema. A
-// host does not put output schemas into prompts.
+// DefinitionSize returns about the bytes that one tool takes in the prompt of a host: name, description and input schema.
+// A host does not put output schemas into prompts.
 func DefinitionSize(t *catalog.Tool) int {
-	schema := t.InputSchema
-	if len(schema) == 0 {
-		schema = json.RawMessage(`{"type":"object"}`)
-	}
-	text, _ := api.Encode(struct { // cannot fail: a stored schema is JSON
-		Name        string          `json:"name"`
-		Description string          `json:"description,omitempty"`
-		InputSchema json.RawMessage `json:"inputSchema"`
-	}{catalog.HostName(t.ID), t.Description, schema})
-	return len(text) + len(",")
+	const form = `{"name":"","description":"","inputSchema":},`
+	return len(form) + len(t.ID) + len(t.Description) + max(len(t.InputSchema), len(`{"type":"object"}`))
 }
 
 // listedTools are the upstream tools in tools/list. They are not registered in the SDK: [mcpTools.passOn] adds them to
@@ -422,8 +415,8 @@ func (m *mcpTools) resultOf(id string, r run.Result) (*mcp.CallToolResult, error
 		out.Content = append(out.Content, block{new(mcp.TextContent), gateway.Linked(server, b)})
 	}
 	if r.Misfit {
-		text := "Waymark: the result of " + catalog.ShownID(id) + " is not as its tool declares it and was not used further (" + r.Unvalidated + ")."
-		out.Content = append([]mcp.Content{&mcp.TextContent{Text: text}}, out.Content...)
+		out.Content = append([]mcp.Content{note("the result of %s is not as its tool declares it and was not used further (%s).",
+			catalog.ShownID(id), r.Unvalidated)}, out.Content...)
 	}
 	if len(r.Structured) > 0 {
 		out.StructuredContent = r.Structured

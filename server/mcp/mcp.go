@@ -110,7 +110,7 @@ const accessInfo = "waymark.access"
 // ServeHTTP implements [http.Handler].
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if api.From(r.Context()).Workspace == "" {
-		http.Error(w, api.ErrNoCredential.Error(), http.StatusUnauthorized)
+		api.Fail(w, r, api.ErrNoCredential)
 		return
 	}
 	// The credential was checked before. The SDK only needs to see that there is one, and handlers must not see its
@@ -124,9 +124,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get(headerProtocol) < firstStateless {
 		finished, err := e.sessions.enter(api.From(r.Context()), r, w)
 		if err != nil {
-			p := api.ProblemOf(err)
-			w.Header().Set("Retry-After", api.RetryAfter(p.Status))
-			api.WriteProblem(w, api.Sign(r.Context(), p))
+			api.Fail(w, r, err)
 			return
 		}
 		defer finished()

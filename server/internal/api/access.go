@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	"slices"
 
 	"waymark/live"
 	"waymark/suggest"
@@ -24,17 +25,15 @@ const (
 // AllScopes contains every scope.
 const AllScopes = ScopeRead | ScopeWrite | ScopeAdmin
 
-var scopeNames = []struct {
-	scope Scopes
-	name  string
-}{{ScopeRead, "read"}, {ScopeWrite, "write"}, {ScopeAdmin, "admin"}}
+// scopeNames are the names of the scopes by their bits.
+var scopeNames = []string{"read", "write", "admin"}
 
 // Names lists the scopes in the set, weakest first.
 func (s Scopes) Names() []string {
 	out := []string{}
-	for _, n := range scopeNames {
-		if s&n.scope != 0 {
-			out = append(out, n.name)
+	for i, name := range scopeNames {
+		if s&(1<<i) != 0 {
+			out = append(out, name)
 		}
 	}
 	return out
@@ -44,15 +43,11 @@ func (s Scopes) Names() []string {
 func ParseScopes(names []string) (Scopes, error) {
 	var set Scopes
 	for _, name := range names {
-		known := false
-		for _, n := range scopeNames {
-			if n.name == name {
-				set, known = set|n.scope, true
-			}
-		}
-		if !known {
+		i := slices.Index(scopeNames, name)
+		if i < 0 {
 			return 0, fmt.Errorf("unknown scope %q: want read, write or admin", name)
 		}
+		set |= 1 << i
 	}
 	return set, nil
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/gin-gonic/gin"
 
 	"waymark/catalog"
 	"waymark/live"
@@ -105,6 +104,26 @@ func ofField(status int, err error, field, detail string) *huma.ErrorModel {
 // locationOf returns the location of a field of the body; an empty field stands for the whole body.
 func locationOf(field string) string {
 	return strings.TrimSuffix(strings.Replace("body."+field, ".[", "[", 1), ".")
+}
+
+// InQuery changes the location of a client error from the body to the query.
+func InQuery(err error) error {
+	p := ProblemOf(err)
+	for _, d := range p.Errors {
+		d.Location = "query" + d.Location[len("body"):]
+	}
+	if p.Status >= http.StatusInternalServerError {
+		return err
+	}
+	return p
+}
+
+// OrMissing returns the error of a removal, and 404 if there was nothing to remove.
+func OrMissing(known bool, err error, kind, id string) error {
+	if err == nil && !known {
+		err = Problem(http.StatusNotFound, fmt.Sprintf("there is no %s %q", kind, id))
+	}
+	return err
 }
 
 // Internal is the response for an internal fault.
@@ -240,18 +259,17 @@ func RefusedRun(e *run.CheckError) string {
 	return text
 }
 
-// Fail writes the problem of an error from a gin handler and ends the chain.
-func Fail(c *gin.Context, err error) {
+// Fail answers a request with the problem of an error.
+func Fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := ProblemOf(err)
 	if p.Status >= http.StatusInternalServerError {
-		ExchangeFrom(c.Request.Context()).Failure = err
+		ExchangeFrom(r.Context()).Failure = err
 	}
 	if p.Status == http.StatusUnauthorized {
-		c.Header("WWW-Authenticate", `Bearer realm="waymark"`)
+		w.Header().Set("WWW-Authenticate", `Bearer realm="waymark"`)
 	}
-	if after := RetryAfter(p.Status); after != "" && c.Writer.Header().Get("Retry-After") == "" {
-		c.Header("Retry-After", after)
+	if after := RetryAfter(p.Status); after != "" && w.Header().Get("Retry-After") == "" {
+		w.Header().Set("Retry-After", after)
 	}
-	WriteProblem(c.Writer, Sign(c.Request.Context(), p))
-	c.Abort()
+	WriteProblem(w, Sign(r.Context(), p))
 }

@@ -181,7 +181,8 @@ func Stream(r *Table, ru Rule, op huma.Operation, events map[string]any, exists 
 	handler func(ctx context.Context, in *ByID, send sse.Sender)) {
 	op.Middlewares = huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
 		if err := exists(ctx.Context(), ctx.Param("id")); err != nil {
-			Fail(humagin.Unwrap(ctx), err)
+			c := humagin.Unwrap(ctx)
+			Fail(c.Writer, c.Request, err)
 			return
 		}
 		ctx.SetHeader("Cache-Control", "no-store")
@@ -219,24 +220,24 @@ func Relay[T any](ctx context.Context, draining <-chan struct{}, updates <-chan 
 // A Handler answers an operation on a workspace.
 type Handler[I, O any] func(ctx context.Context, e *live.Engine, in *I) (O, error)
 
-// Ask registers an operation that reads: its workspace must exist.
-func Ask[I, O any](r *Table, ru Rule, op huma.Operation, handler Handler[I, O]) {
-	addTo(r, ru, op, r.Workspaces.Get, handler)
-}
-
-// Record registers an operation that only appends: it creates a workspace that does not exist.
-func Record[I, O any](r *Table, ru Rule, op huma.Operation, handler Handler[I, O]) {
-	addTo(r, ru, op, r.Workspaces.Open, handler)
-}
-
-func addTo[I, O any](r *Table, ru Rule, op huma.Operation, open func(context.Context, string) (*live.Engine, error), handler Handler[I, O]) {
-	Add(r, ru, op, func(ctx context.Context, in *I) (out O, err error) {
+// On returns a handler with the engine of the caller's workspace. It creates the workspace if the rule permits it.
+func On[I, O any](r *Table, ru Rule, handler Handler[I, O]) func(context.Context, *I) (O, error) {
+	return func(ctx context.Context, in *I) (out O, err error) {
+		open := r.Workspaces.Get
+		if ru.CreatesWorkspace {
+			open = r.Workspaces.Open
+		}
 		e, err := open(ctx, From(ctx).Workspace)
 		if err != nil {
 			return out, err
 		}
 		return handler(ctx, e, in)
-	})
+	}
+}
+
+// AddOn registers an operation on the caller's workspace.
+func AddOn[I, O any](r *Table, ru Rule, op huma.Operation, handler Handler[I, O]) {
+	Add(r, ru, op, On(r, ru, handler))
 }
 
 // Schemas returns the schema registry of the API description, or an empty one if there is no API.

@@ -41,9 +41,9 @@ type arguments interface{ Arguments() any }
 // brief is implemented by bodies with other defaults for a model, which pays for each byte.
 type brief interface{ Brief() }
 
-// NewTool makes a tool from a function that returns an answer and a text for the model. If the text is empty, the
-// answer must contain a message of its own.
-func NewTool[I, O any](t Tool, f func(ctx context.Context, in *I) (O, string, error)) Tool {
+// NewTool makes a tool from a handler and from the text of its answer for the model. Without a text, the answer must
+// contain a message of its own.
+func NewTool[I, O any](t Tool, f func(ctx context.Context, in *I) (O, error), text func(in *I, out O) string) Tool {
 	argumentsOf := func(in *I) any {
 		if own, ok := any(in).(arguments); ok {
 			return own.Arguments()
@@ -60,14 +60,18 @@ func NewTool[I, O any](t Tool, f func(ctx context.Context, in *I) (O, string, er
 		if b, ok := into.(brief); ok {
 			b.Brief()
 		}
-		out, text, err := f(ctx, in)
+		out, err := f(ctx, in)
 		if err != nil {
 			return answer, err
 		}
-		if t.Rounded {
-			return WithMessage(out, text, fourDigits)
+		said := ""
+		if text != nil {
+			said = text(in, out)
 		}
-		return WithMessage(out, text)
+		if t.Rounded {
+			return WithMessage(out, said, fourDigits)
+		}
+		return WithMessage(out, said)
 	}
 	return t
 }

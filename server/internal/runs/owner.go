@@ -98,21 +98,12 @@ func (r *Runs) Watch(ctx context.Context, workspace, id string) <-chan run.Statu
 	states := make(chan run.Status)
 	go func() {
 		defer close(states)
-		waits := uint64(0) // version of the owner row of a run that waits
 		for last := (run.Status{}); ; {
 			var changed <-chan struct{} // nil, and so no notification, for a run that is not carried out here
-			g := r.find(workspace, id)
-			if g != nil {
+			if g := r.find(workspace, id); g != nil {
 				changed = g.Changed()
 			}
-			o, _ := r.journal(workspace).Owner(ctx, id)
-			s, err := last, error(nil)
-			if g != nil || o.Version == 0 || o.Version != waits {
-				s, err = r.Status(ctx, workspace, id)
-			}
-			if waits = 0; o.Server == "" {
-				waits = o.Version
-			}
+			s, err := r.Status(ctx, workspace, id)
 			if err != nil {
 				return
 			}

@@ -67,7 +67,8 @@ func (r *Runs) Routes(t *api.Table) {
 		Destructive: true, OpenWorld: true, Servers: true,
 		Description: "Carry out a plan: give what suggest_dag answered as it is, or tasks of your own, and get the result of every task. Everything is checked first, and all that is wrong is said at once. " +
 			"Where arguments have no values, the answer names them in form, a JSON Schema: call again with values. " +
-			"A task that may change something waits until a person approves it. Ask again with the id of the run to see how it went on."}, r.runAndWait))
+			"A task that may change something waits until a person approves it. Ask again with the id of the run to see how it went on."},
+		r.runAndWait, func(_ *struct{ Body runBody }, a Answer) string { return runText(a) }))
 	api.Add(t, api.Rule{Scope: api.ScopeRead}, api.Op("Runs", "list-runs", http.MethodGet, "/v1/runs", "List runs", "Active runs and the last 500 that ended."), r.listRuns)
 	api.Add(t, api.Rule{Scope: api.ScopeRead}, api.Op("Runs", "get-run", http.MethodGet, "/v1/runs/{id}", "A run", "With the state and result of each node."), r.getRun)
 	cancel := api.Op("Runs", "cancel-run", http.MethodPost, "/v1/runs/{id}/cancel", "Cancel a run", "Cancels running calls; the remaining tasks do not start.")
@@ -119,10 +120,10 @@ func (r *Runs) start(ctx context.Context, body runBody) (Answer, error) {
 
 // runAndWait begins a run, or selects the one with the given id, and waits until it ends or needs a person. A cancelled
 // call cancels the run that it began.
-func (r *Runs) runAndWait(ctx context.Context, in *struct{ Body runBody }) (answer Answer, text string, err error) {
+func (r *Runs) runAndWait(ctx context.Context, in *struct{ Body runBody }) (answer Answer, err error) {
 	a, body := api.From(ctx), in.Body
 	if len(body.Approve) > 0 {
-		return answer, "", api.WrongField("approve", "is for a person to say; see the answer of a run that waits")
+		return answer, api.WrongField("approve", "is for a person to say; see the answer of a run that waits")
 	}
 	begins := body.ID == "" || body.DAG != nil || body.Capability != ""
 	if begins {
@@ -131,7 +132,7 @@ func (r *Runs) runAndWait(ctx context.Context, in *struct{ Body runBody }) (answ
 		answer.Status, err = r.ofAccess(ctx, a, body.ID)
 	}
 	if err != nil || answer.State == Planned {
-		return answer, runText(answer), err
+		return answer, err
 	}
 	for s := range r.Watch(ctx, a.Workspace, answer.ID) {
 		if report(ctx, s); s.State == run.Paused {
@@ -142,10 +143,10 @@ func (r *Runs) runAndWait(ctx context.Context, in *struct{ Body runBody }) (answ
 		if begins {
 			_, _ = r.Cancel(context.WithoutCancel(ctx), a.Workspace, answer.ID) // an error means that the run has ended
 		}
-		return answer, "", ctx.Err()
+		return answer, ctx.Err()
 	}
 	answer.Status, err = r.Status(ctx, a.Workspace, answer.ID)
-	return answer, runText(answer), err
+	return answer, err
 }
 
 // ofAccess returns the status of a run if the caller's tool set contains all its tools.

@@ -149,11 +149,7 @@ func (c *Service) Routes(r *api.Table) {
 			"The body is the input of the scorer. With judge, a model is asked for missing scores; an item that it does not score is listed, never filled in."}, score)
 	r.Tools = append(r.Tools, api.NewTool(api.Tool{Rule: ru, Name: "score", Title: "Score by a rubric", OpenWorld: true, // a model may judge
 		Description: "Score and rank things by a rubric: research hypotheses, competing answers with the reviews of their peers (council), contributions to a research session, or anything by a rubric of your own (custom). " +
-			"Totals, verdicts and ranks are computed from the scores of the dimensions. Without scores, input.judge asks a model for them."},
-		func(ctx context.Context, q *question) (output, string, error) {
-			out, err := score(ctx, q)
-			return out, "", err
-		}))
+			"Totals, verdicts and ranks are computed from the scores of the dimensions. Without scores, input.judge asks a model for them."}, score, nil))
 	c.triangulationRoutes(r)
 	c.scorerRoutes(r)
 	c.scoreLogRoutes(r)

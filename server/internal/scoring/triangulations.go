@@ -46,11 +46,7 @@ func (c *Service) triangulationRoutes(r *api.Table) {
 			"The answer is kept, so that evidence can be added round by round. The id is a hash of the request: the same request begins the same triangulation anew."}, c.begin)
 	r.Tools = append(r.Tools, api.NewTool(api.Tool{Rule: begins, Name: "triangulate", Title: "Weigh hypotheses by evidence", OpenWorld: true,
 		Description: "Weigh competing answers to a question by snippets of text, round by round. Each answer says which answer leads, how sure that is, whether to stop, and what to search next. " +
-			"Call it again with all rounds so far and one more."},
-		func(ctx context.Context, q *triangulationQuestion) (evidence.Answer, string, error) {
-			a, err := c.begin(ctx, q)
-			return a, "", err
-		}))
+			"Call it again with all rounds so far and one more."}, c.begin, nil))
 	api.Add(r, ru, huma.Operation{OperationID: "add-evidence", Method: http.MethodPost, Path: "/v1/triangulations/{id}/evidence", Tags: []string{"Scorers"},
 		Summary: "Add a round of evidence"}, c.addEvidence)
 	api.Add(r, api.Rule{Scope: api.ScopeRead}, huma.Operation{OperationID: "get-triangulation", Method: http.MethodGet, Path: "/v1/triangulations/{id}", Tags: []string{"Scorers"},
