@@ -97,11 +97,11 @@ func (w *writer) newBuild() build {
 
 // appendBuild stores a build event and returns its position.
 func (w *writer) appendBuild(b build) (place, error) {
-	payload, err := encode(kindBuild, b)
+	one, err := newEntry(kindBuild, "", &b)
 	if err != nil {
 		return place{}, err
 	}
-	receipt, err := w.appendNow(entry{kindBuild, "", payload, &b, nil})
+	receipt, err := w.appendNow(one)
 	return place{receipt.Seq, w.head.Chain}, err
 }
 

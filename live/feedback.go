@@ -43,8 +43,8 @@ func (e *Engine) Feedback(ctx context.Context, source string, f Feedback) (seq u
 		if v.ID, err = w.knownTool("id", f.ID); err != nil {
 			return nil, err
 		}
-		payload, err := encode(kindFeedback, v)
-		return []entry{{kindFeedback, "", payload, &v, nil}}, err
+		one, err := newEntry(kindFeedback, "", &v)
+		return []entry{one}, err
 	})
 	return a.seq, err
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"waymark/episodic"
 	"waymark/storage"
 	"waymark/suggest"
 	"waymark/suggest/history"
@@ -26,13 +25,12 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 	if sel.Parts() != 1 {
 		return ForgetResult{}, &suggest.RequestError{Kind: suggest.Invalid, Detail: "name exactly one of source, episode and before"}
 	}
-	all, err := loggedEpisodes(ctx, e.read)
-	if err != nil {
-		return ForgetResult{}, fmt.Errorf("read the log of workspace %q: %w", e.name, err)
-	}
 	treated := treatments(e.Rules())
 	var seqs []uint64
-	for _, ep := range all {
+	for ep, err := range recordedIn(ctx, e.read, math.MaxUint64) {
+		if err != nil {
+			return ForgetResult{}, fmt.Errorf("read the log of workspace %q: %w", e.name, err)
+		}
 		for _, ev := range ep.events {
 			if sel.selects(ep, ev.source, treated) {
 				seqs = append(seqs, ev.seq)
@@ -80,10 +78,9 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 
 // erase erases payloads and, with them, snapshots.
 func (w *writer) erase(seqs []uint64) error {
-	v := forgotten{Seqs: seqs}
-	payload, err := encode(kindForgotten, v)
+	one, err := newEntry(kindForgotten, "", &forgotten{Seqs: seqs})
 	if err == nil {
-		_, err = w.appendNow(entry{kindForgotten, "", payload, &v, nil}, seqs...)
+		_, err = w.appendNow(one, seqs...)
 	}
 	w.buildIfDue()
 	return err
@@ -95,76 +92,28 @@ const StillOpen = time.Hour
 
 // Older counts the episodes of a workspace whose last step is before a time. It does not load the model.
 func (w *Workspaces) Older(ctx context.Context, name string, before time.Time) (episodes int, err error) {
-	all, err := loggedEpisodes(ctx, func(ctx context.Context, after uint64) iter.Seq2[storage.Event, error] {
+	log := func(ctx context.Context, after uint64) iter.Seq2[storage.Event, error] {
 		return w.store.Read(ctx, name, after)
-	})
-	for _, ep := range all {
+	}
+	for ep, err := range recordedIn(ctx, log, math.MaxUint64) {
+		if err != nil {
+			return 0, err
+		}
 		if (Selection{Before: before}).selects(ep, "", nil) {
 			episodes++
 		}
 	}
-	return episodes, err
-}
-
-// loggedEpisode lists the events of an episode in the log. Each feedback has one of its own, without an id.
-type loggedEpisode struct {
-	id, label string
-	last      time.Time // time of the last step; zero: unknown
-	events    []loggedEvent
-}
-
-type loggedEvent struct {
-	seq    uint64
-	source string
-}
-
-// loggedEpisodes lists the episodes of a log in the order in which they begin.
-func loggedEpisodes(ctx context.Context, log reader) (all []*loggedEpisode, err error) {
-	byID := map[string]*loggedEpisode{}
-	for ev, err := range decoded(ctx, log, 0, math.MaxUint64, ofKind(kindEpisode, kindOpened, kindPerformed, kindFeedback)) {
-		if err != nil {
-			return nil, err
-		}
-		var id, source, label string
-		var at time.Time
-		switch v := ev.value.(type) {
-		case *episodic.Episode:
-			id, source, label, at = v.ID, v.Source, v.Label, v.Time
-		case *opened:
-			id, source, label, at = v.ID, v.Source, v.Label, v.Time
-		case *episodic.Performed:
-			id, source, at = v.Episode, v.Source, v.Time
-			if !at.IsZero() {
-				at = at.Add(time.Duration(v.AtMS) * time.Millisecond)
-			}
-		case *feedback:
-			source = v.Source
-		default:
-			continue
-		}
-		ep := byID[id]
-		if ep == nil {
-			ep = &loggedEpisode{id: id, label: label}
-			if all = append(all, ep); id != "" {
-				byID[id] = ep
-			}
-		}
-		if at.After(ep.last) {
-			ep.last = at
-		}
-		ep.events = append(ep.events, loggedEvent{ev.seq, source})
-	}
-	return all, nil
+	return episodes, nil
 }
 
 // selects reports whether an event of an episode is to be forgotten. A source matches by its own name or by the name
 // under which rules count it. Before matches episodes whose last step is earlier, and never episodes without a time.
-func (s Selection) selects(ep *loggedEpisode, source string, treated history.Treatments) bool {
+func (s Selection) selects(ep *recorded, source string, treated history.Treatments) bool {
 	switch {
 	case s.Source != "":
-		return source == s.Source || treated.Name(source, ep.label) == s.Source
+		return source == s.Source || treated.Name(source, ep.Label) == s.Source
 	case s.Episode != "":
-		return ep.id == s.Episode
+		return ep.ID == s.Episode
 	}
 	return !ep.last.IsZero() && ep.last.Before(s.Before)
 }

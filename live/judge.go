@@ -51,10 +51,10 @@ func (e *Engine) judged(ctx context.Context, progress func(string, float64)) (ga
 		ep.Source = treated.Name(ep.Source, ep.Label)
 		ep.Steps = slices.Clone(ep.Steps) // drops the spare capacity that the decoder leaves
 		t.Episodes = append(t.Episodes, ep.Episode)
-		if ep.seq <= built {
+		if ep.seq() <= built {
 			t.Known++
 		}
-		if ep.seq <= judged {
+		if ep.seq() <= judged {
 			t.Judged++
 		}
 	}

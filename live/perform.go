@@ -111,11 +111,11 @@ func (w *writer) opened(was *episodic.Grown) (g *episodic.Grown, entries []entry
 			s.Inputs, s.Outputs = nil, nil
 		}
 	}
-	payload, err := encode(kindOpened, v)
-	if err == nil && len(payload) > storage.MaxPayload {
-		err = refused(fmt.Errorf("episode %q has %d bytes, at most %d", was.ID, len(payload), storage.MaxPayload))
+	one, err := newEntry(kindOpened, key, v)
+	if err != nil {
+		err = refused(fmt.Errorf("episode %q: %w", was.ID, err))
 	}
-	return was.Clone(), []entry{{kindOpened, key, payload, v, nil}}, err
+	return was.Clone(), []entry{one}, err
 }
 
 // performedEntry returns the event of a step or an outcome, and adds the step to its episode.
@@ -136,11 +136,10 @@ func (w *writer) performedEntry(g *episodic.Grown, done *episodic.Performed) (on
 		}
 		key = fmt.Sprintf("step/%d/%s/%s", len(g.ID), g.ID, s.ID)
 	}
-	payload, err := encode(kindPerformed, done)
-	if err == nil && len(payload) > storage.MaxPayload {
-		err = refused(fmt.Errorf("step has %d bytes, at most %d", len(payload), storage.MaxPayload))
+	if one, err = newEntry(kindPerformed, key, done); err != nil {
+		err = refused(err)
 	}
-	return entry{kindPerformed, key, payload, done, nil}, err
+	return one, err
 }
 
 func refused(err error) error {
@@ -166,36 +165,4 @@ func (e *Engine) Growing(ctx context.Context, source, session string) (p episodi
 		}
 	})
 	return p, steps, last, ok
-}
-
-// grownEpisodes assembles episodes from the events of a log, by id.
-type grownEpisodes map[string]*episodic.Grown
-
-// take adds the value of an event to its episode and returns the episode; nil if the event belongs to none.
-func (g grownEpisodes) take(value any) (e *episodic.Grown) {
-	switch v := value.(type) {
-	case *episodic.Episode:
-		e = &episodic.Grown{Episode: *v, Numbers: make([]int, len(v.Steps))}
-		for i := range e.Numbers {
-			e.Numbers[i] = i + 1
-		}
-		g[v.ID] = e
-	case *opened:
-		if e = g[v.ID]; e == nil {
-			e = &v.Grown
-			g[v.ID] = e
-		}
-	case *episodic.Performed:
-		if e = g[v.Episode]; e == nil {
-			e = &episodic.Grown{Episode: episodic.Episode{ID: v.Episode, Source: v.Source, Time: v.Time}}
-			g[v.Episode] = e
-		}
-		if v.Outcome.Known() {
-			e.Outcome = v.Outcome
-		}
-		if v.Step != nil && !e.Has(v.Step.ID) {
-			e.Add(v)
-		}
-	}
-	return e
 }

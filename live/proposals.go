@@ -187,11 +187,11 @@ func (e *Engine) Approve(ctx context.Context, id string, edit func(*catalog.Capa
 	if err != nil {
 		return p, 0, err
 	}
-	r, err := e.putCapabilities(ctx, []catalog.Capability{p.Capability}, by, func(string) []storage.Change { return []storage.Change{row} })
+	r, err := e.putCapabilities(ctx, []catalog.Capability{p.Capability}, by, map[string]storage.Change{p.Capability.ID: row})
 	if err == nil && len(r.Rejected) > 0 {
 		err = &suggest.RequestError{Kind: suggest.Invalid, Detail: r.Rejected[0].Error}
 	}
-	if err == nil && len(r.stored) == 0 { // the capability is there already
+	if err == nil && !slices.Contains(r.stored, p.Capability.ID) { // the capability is there already
 		err = e.table.Apply(ctx, row)
 	}
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // PutTools adds tools to the catalog or replaces them; unchanged tools are skipped. Tools of an [Approver] are
 // trusted: the checks report findings but quarantine nothing, and a quarantine of these ids ends.
 func (e *Engine) PutTools(ctx context.Context, tools []catalog.Tool, by Trust) (PutResult, error) {
-	return e.putTools(ctx, tools, by, nil)
+	return e.put(ctx, len(tools), func(w *writer, i int) (candidate, error) { return w.tool(tools[i]) }, by, nil)
 }
 
 // PutToolsWith is [Engine.PutTools] by an [Approver] that also sets a row for each tool. If an event of the tool is
@@ -27,12 +27,7 @@ func (e *Engine) PutToolsWith(ctx context.Context, tools []catalog.Tool, rows ma
 			return PutResult{}, err
 		}
 	}
-	r, err := e.putTools(ctx, tools, Approver, func(id string) (change []storage.Change) {
-		if c, ok := rows[id]; ok {
-			change = append(change, c)
-		}
-		return change
-	})
+	r, err := e.put(ctx, len(tools), func(w *writer, i int) (candidate, error) { return w.tool(tools[i]) }, Approver, rows)
 	for id, c := range rows {
 		if err == nil && !slices.Contains(r.stored, id) {
 			err = e.table.Apply(ctx, c)
@@ -41,35 +36,28 @@ func (e *Engine) PutToolsWith(ctx context.Context, tools []catalog.Tool, rows ma
 	return r, err
 }
 
-func (e *Engine) putTools(ctx context.Context, tools []catalog.Tool, by Trust, rows rowsOf) (PutResult, error) {
-	return e.put(ctx, len(tools), func(w *writer, i int) (candidate, error) { return w.tool(tools[i]) }, by, rows)
-}
-
 // PutCapabilities adds capabilities to the catalog or replaces them, as [Engine.PutTools] does for tools.
 func (e *Engine) PutCapabilities(ctx context.Context, caps []catalog.Capability, by Trust) (PutResult, error) {
 	return e.putCapabilities(ctx, caps, by, nil)
 }
 
-func (e *Engine) putCapabilities(ctx context.Context, caps []catalog.Capability, by Trust, rows rowsOf) (PutResult, error) {
+func (e *Engine) putCapabilities(ctx context.Context, caps []catalog.Capability, by Trust, rows map[string]storage.Change) (PutResult, error) {
 	return e.put(ctx, len(caps), func(w *writer, i int) (candidate, error) { return w.capability(caps[i]) }, by, rows)
 }
 
 // candidate is one entry of a request that may be stored.
 type candidate struct {
-	kind    byte // of its event
-	noun    catalog.Kind
-	id      string
-	line    int
-	value   any // the tool or capability in the form in which it is stored
-	payload []byte
-	entry   *catalog.Entry // input of the checks, with the texts as they were sent
+	entry          // its event, which holds the tool or capability in the form in which it is stored
+	*catalog.Entry // input of the checks, with the texts as they were sent
+	noun           catalog.Kind
+	line           int
 }
 
 // tool returns a tool as a candidate, or an error if it cannot be stored.
 func (w *writer) tool(t catalog.Tool) (candidate, error) {
-	c := candidate{kind: kindTool, noun: catalog.KindTool, value: &t, entry: catalog.EntryOfTool(&t)}
+	c := candidate{noun: catalog.KindTool, Entry: catalog.EntryOfTool(&t)}
 	err := t.Normalise()
-	c.id, c.entry.ID, c.entry.Name, c.entry.Server = t.ID, t.ID, t.Name, t.Server
+	c.ID, c.Name, c.Server = t.ID, t.Name, t.Server
 	if err != nil {
 		return c, err
 	}
@@ -79,14 +67,15 @@ func (w *writer) tool(t catalog.Tool) (candidate, error) {
 	if now := w.state.Aliases().Of(t.ID); now != t.ID {
 		return c, fmt.Errorf("tool %q is an alias of %q: undo that rule first", t.ID, now)
 	}
-	return c, nil
+	c.entry, err = newEntry(kindTool, "", &t)
+	return c, err
 }
 
 // capability returns a capability as a candidate with resolved ids of its tools, or an error if it cannot be stored.
 func (w *writer) capability(p catalog.Capability) (candidate, error) {
-	c := candidate{kind: kindCapability, noun: catalog.KindCapability, value: &p, entry: catalog.EntryOfCapability(&p)}
+	c := candidate{noun: catalog.KindCapability, Entry: catalog.EntryOfCapability(&p)}
 	err := p.Normalise()
-	c.id, c.entry.ID, c.entry.Name = p.ID, p.ID, p.Name
+	c.ID, c.Name = p.ID, p.Name
 	if err != nil {
 		return c, err
 	}
@@ -107,7 +96,8 @@ func (w *writer) capability(p catalog.Capability) (candidate, error) {
 		}
 		p.Tasks[i].Tool = id
 	}
-	return c, nil
+	c.entry, err = newEntry(kindCapability, "", &p)
+	return c, err
 }
 
 // entryOf returns the tool or capability with an id from the catalog.
@@ -118,11 +108,8 @@ func (w *writer) entryOf(kind catalog.Kind, id string) (v any, found bool) {
 	return w.state.Capability(id)
 }
 
-// rowsOf returns the rows that are set in one transaction with the event of an entry; nil: none.
-type rowsOf func(id string) []storage.Change
-
-// put appends those of n catalog entries that are new or changed.
-func (e *Engine) put(ctx context.Context, n int, nth func(*writer, int) (candidate, error), by Trust, rows rowsOf) (PutResult, error) {
+// put appends those of n catalog entries that are new or changed, each with the row of its id.
+func (e *Engine) put(ctx context.Context, n int, nth func(*writer, int) (candidate, error), by Trust, rows map[string]storage.Change) (PutResult, error) {
 	var r PutResult
 	var added []bool
 	var ids []string
@@ -132,14 +119,14 @@ func (e *Engine) put(ctx context.Context, n int, nth func(*writer, int) (candida
 			return nil, err
 		}
 		for _, c := range w.candidates(n, nth, &r) {
-			entry, known, err := w.toPut(&c, by, &r)
+			changed, known, err := w.toPut(&c, by, &r)
 			if err != nil {
-				r.reject(c.line, c.id, err)
-			} else if entry != nil {
-				if rows != nil {
-					entry.rows = append(entry.rows, rows(c.id)...)
+				r.reject(c.line, c.ID, err)
+			} else if changed {
+				if row, ok := rows[c.ID]; ok {
+					c.rows = append(c.rows, row)
 				}
-				entries, added, ids = append(entries, *entry), append(added, !known), append(ids, c.id)
+				entries, added, ids = append(entries, c.entry), append(added, !known), append(ids, c.ID)
 			}
 		}
 		slices.SortStableFunc(r.Rejected, func(a, b Rejection) int { return a.Line - b.Line })
@@ -167,72 +154,63 @@ func (w *writer) candidates(n int, nth func(*writer, int) (candidate, error), r 
 	for i := range n {
 		c, err := nth(w, i)
 		c.line = i + 1
-		if err == nil {
-			c.payload, err = encode(c.kind, c.value)
-		}
-		if err == nil && len(c.payload) > storage.MaxPayload {
-			err = fmt.Errorf("%q has %d bytes, at most %d", c.id, len(c.payload), storage.MaxPayload)
-		}
-		if before, twice := seen[c.id]; err == nil && twice {
+		if before, twice := seen[c.ID]; err == nil && twice {
 			if bytes.Equal(before.payload, c.payload) {
 				r.Unchanged++
 				continue
 			}
-			err = fmt.Errorf("%s %q was read before, on line %d, with other content", c.noun, c.id, before.line)
+			err = fmt.Errorf("%s %q was read before, on line %d, with other content", c.noun, c.ID, before.line)
 		}
 		if err != nil {
-			r.reject(c.line, c.id, err)
+			r.reject(c.line, c.ID, err)
 			continue
 		}
-		w.knownEntries().Add(c.id, c.entry.Server, c.entry.Name)
-		seen[c.id] = c
+		w.knownEntries().Add(c.ID, c.Server, c.Name)
+		seen[c.ID] = c
 		all = append(all, c)
 	}
 	return all
 }
 
-// toPut returns the event that stores a candidate, or nil if the catalog has it already.
-// known: the catalog has the id.
-func (w *writer) toPut(c *candidate, by Trust, r *PutResult) (put *entry, known bool, err error) {
+// toPut completes the event that stores a candidate. changed is false if the catalog has the same content; known
+// reports whether it has the id.
+func (w *writer) toPut(c *candidate, by Trust, r *PutResult) (changed, known bool, err error) {
 	var was []byte
-	now, known := w.entryOf(c.noun, c.id)
+	now, known := w.entryOf(c.noun, c.ID)
 	if known {
 		if was, err = encode(c.kind, now); err != nil {
-			return nil, known, err
+			return false, known, err
 		}
 	}
-	row, waits := w.quarantine.row(c.id)
+	row, waits := w.quarantine.row(c.ID)
 	if known && bytes.Equal(was, c.payload) {
 		r.Unchanged++
 		if by == Approver && waits && !row.Removed {
-			rows := w.endQuarantine(c.id)
+			rows := w.endQuarantine(c.ID)
 			err = w.table.Apply(context.WithoutCancel(w.life.ctx), rows...)
 			w.quarantine.stored(rows)
 		}
-		return nil, known, err
+		return false, known, err
 	}
-	next := Quarantined{ID: c.id, Kind: c.noun, Server: c.entry.Server, Description: catalog.Cut(c.entry.Texts[0], 2<<10),
+	next := Quarantined{ID: c.ID, Kind: c.noun, Server: c.Server, Description: catalog.Cut(c.Texts[0], 2<<10),
 		Fingerprint: catalog.Fingerprint(sha256.Sum256(c.payload)).String(), Since: w.opts.Now().UTC()}
 	if t, ok := c.value.(*catalog.Tool); ok {
 		if !known && row.Removed {
 			was = row.Was
 		}
 		if len(changedParts(was, t)) > 0 {
-			r.Changed = append(r.Changed, c.id)
+			r.Changed = append(r.Changed, c.ID)
 		}
 		if next.Was = was; waits {
 			next.Was = row.Was
 		}
 		next.Fingerprint, next.Changed = t.Fingerprint().String(), changedParts(next.Was, t)
 	}
-	flag, rows, err := w.review(c, next, by)
-	if err != nil {
-		return nil, known, err
+	flag, err := w.review(c, next, by)
+	if err == nil && len(flag.Flags) > 0 {
+		r.Flagged = append(r.Flagged, flag)
 	}
-	if flag != nil {
-		r.Flagged = append(r.Flagged, *flag)
-	}
-	return &entry{c.kind, "", c.payload, c.value, rows}, known, nil
+	return err == nil, known, err
 }
 
 // changedParts returns the parts of a tool's contract that differ from the encoded tool was; none if the tool is new.
@@ -291,8 +269,9 @@ func (e *Engine) Remove(ctx context.Context, kind catalog.Kind, id string, by Tr
 		if err != nil {
 			return nil, fmt.Errorf("remove %q: %w", id, err)
 		}
-		payload, err := encode(kindRemoved, id)
-		return []entry{{kindRemoved, "", payload, &id, rows}}, err
+		one, err := newEntry(kindRemoved, "", &id)
+		one.rows = rows
+		return []entry{one}, err
 	})
 	return len(a.receipts) > 0, err
 }

@@ -282,44 +282,38 @@ func (w *writer) knownEntries() *catalog.Inspector {
 }
 
 // review decides whether an entry that is new or changed is stored, quarantined, or rejected with an error. next is
-// its quarantine row. If the entry is quarantined, rows contains that row, to be stored with the event. A capability
-// has no contract to compare with, so every changed capability counts as new.
-func (w *writer) review(c *candidate, next Quarantined, by Trust) (_ *Flagged, rows []storage.Change, err error) {
+// its quarantine row. If the entry is quarantined, the row is stored with its event. A capability has no contract to compare with, so every changed capability counts as new.
+func (w *writer) review(c *candidate, next Quarantined, by Trust) (flag Flagged, err error) {
 	held := by == Untrusted && len(next.Was) == 0 || by < Approver && len(next.Changed) > 0
 	known := w.knownEntries()
 	if w.opts.Connected != nil {
 		known.Connected(w.opts.Connected(w.name))
 	}
 	next.Flags = []string{}
-	for _, f := range known.Inspect(c.entry) {
+	for _, f := range known.Inspect(c.Entry) {
 		switch {
 		case f.Refuse:
-			return nil, nil, fmt.Errorf("%s %q: %s", c.noun, catalog.Cut(c.id, 160), f.Detail)
+			return flag, fmt.Errorf("%s %q: %s", c.noun, catalog.Cut(c.ID, 160), f.Detail)
 		case by < Approver:
 			held = true
 		}
 		next.Flags = append(next.Flags, f.Detail)
 	}
-	before, ok := w.quarantine.row(c.id)
+	before, ok := w.quarantine.row(c.ID)
 	if ok && before.Was == nil && by < Approver { // it is quarantined, or was when it was removed
 		held = true
 		if len(next.Flags)+len(next.Changed) == 0 {
 			next.Flags, next.Changed = slices.Clone(before.Flags), before.Changed
 		}
 	}
-	flag := Flagged{ID: c.id, Quarantined: held, Flags: next.Flags}
+	flag = Flagged{ID: c.ID, Quarantined: held, Flags: next.Flags}
 	switch {
 	case held:
 		flag.Flags = reasons(next.Flags, next.Changed)
 		next.Changed = append([]string{}, next.Changed...)
-		if rows, err = next.change(); err != nil {
-			return nil, nil, err
-		}
+		c.rows, err = next.change()
 	case by == Approver, ok && !before.Removed: // it equals the approved tool again
-		rows = w.endQuarantine(c.id)
+		c.rows = w.endQuarantine(c.ID)
 	}
-	if len(flag.Flags) == 0 {
-		return nil, rows, nil
-	}
-	return &flag, rows, nil
+	return flag, err
 }

@@ -3,11 +3,8 @@ package live
 import (
 	"context"
 	"fmt"
-	"iter"
-	"math"
 	"slices"
 
-	"waymark/catalog"
 	"waymark/episodic"
 	"waymark/storage"
 )
@@ -159,100 +156,5 @@ func (w *writer) episodeEntry(ep *episodic.Episode) (entry, error) {
 		}
 		ep.Steps[i].Tool = id
 	}
-	payload, err := encode(kindEpisode, ep)
-	if err == nil && len(payload) > storage.MaxPayload {
-		err = fmt.Errorf("episode has %d bytes, at most %d", len(payload), storage.MaxPayload)
-	}
-	return entry{kindEpisode, "episode/" + ep.ID, payload, ep, nil}, err
-}
-
-// Item is one entry of the catalog or one episode. One field is set.
-type Item struct {
-	Tool       *catalog.Tool
-	Capability *catalog.Capability
-	Episode    *episodic.Episode
-}
-
-// renameSteps replaces aliases in the steps of an episode by their tools.
-func renameSteps(ep *episodic.Episode, aliases catalog.Aliases) {
-	if aliases.None() {
-		return
-	}
-	for i := range ep.Steps {
-		ep.Steps[i].Tool = aliases.Of(ep.Steps[i].Tool)
-	}
-}
-
-// Items yields the catalog as it is now, then the episodes in the order they were recorded.
-func (e *Engine) Items(ctx context.Context) iter.Seq2[Item, error] {
-	return func(yield func(Item, error) bool) {
-		m := e.Model()
-		for _, t := range m.Tools() {
-			if !yield(Item{Tool: &t}, nil) {
-				return
-			}
-		}
-		for _, c := range m.Capabilities() {
-			if !yield(Item{Capability: &c}, nil) {
-				return
-			}
-		}
-		for ep, err := range e.episodes(ctx) {
-			if !yield(Item{Episode: ep}, err) {
-				return
-			}
-		}
-	}
-}
-
-// episodes yields the history in the order recorded.
-func (e *Engine) episodes(ctx context.Context) iter.Seq2[*episodic.Episode, error] {
-	return func(yield func(*episodic.Episode, error) bool) {
-		for ep, err := range e.episodesUpTo(ctx, math.MaxUint64) {
-			if !yield(&ep.Episode, err) {
-				return
-			}
-		}
-	}
-}
-
-// recorded is an episode of the log and the event of its last step.
-type recorded struct {
-	episodic.Episode
-	seq uint64
-}
-
-// episodesUpTo yields the episodes up to an event in the order in which they were recorded, with the current ids of
-// tools. An episode that grew is yielded at the position of its last step. An error ends the iteration.
-func (e *Engine) episodesUpTo(ctx context.Context, upTo uint64) iter.Seq2[*recorded, error] {
-	aliases := aliases(e.Rules())
-	return func(yield func(*recorded, error) bool) {
-		last := map[string]uint64{} // event of each episode that grew
-		fail := func(err error) { yield(&recorded{}, fmt.Errorf("read the log of workspace %q: %w", e.name, err)) }
-		for ev, err := range decoded(ctx, e.read, 0, upTo, ofKind(kindPerformed)) {
-			if err != nil {
-				fail(err)
-				return
-			}
-			if p, ok := ev.value.(*episodic.Performed); ok {
-				last[p.Episode] = ev.seq
-			}
-		}
-		grows := grownEpisodes{}
-		for ev, err := range decoded(ctx, e.read, 0, upTo, everything) {
-			if err != nil {
-				fail(err)
-				return
-			}
-			g := grows.take(ev.value)
-			if g == nil || last[g.ID] > ev.seq { // a later event adds to the episode
-				continue
-			}
-			delete(grows, g.ID)
-			renameSteps(&g.Episode, aliases)
-			if len(g.Steps) > 0 && !yield(&recorded{g.Episode, ev.seq}, nil) {
-				return
-			}
-		}
-	}
+	return newEntry(kindEpisode, "episode/"+ep.ID, ep)
 }

@@ -144,9 +144,9 @@ func known(o episodic.Outcome) string {
 
 // readRecorded sets was of each episode from the log.
 func (e *Engine) readRecorded(ctx context.Context, known []recordedBefore) error {
-	grows, at, first := grownEpisodes{}, map[uint64]bool{}, known[0].seq
+	all, wanted, at, first := assembled{}, map[string]bool{}, map[uint64]bool{}, known[0].seq
 	for _, k := range known {
-		grows[k.ep.ID], at[k.seq], first = nil, true, min(first, k.seq)
+		wanted[k.ep.ID], at[k.seq], first = true, true, min(first, k.seq)
 	}
 	further := ofKind(kindPerformed)
 	want := func(ev storage.Event) bool { return at[ev.Seq] || further(ev) }
@@ -154,15 +154,14 @@ func (e *Engine) readRecorded(ctx context.Context, known []recordedBefore) error
 		if err != nil {
 			return err
 		}
-		if p, ok := ev.value.(*episodic.Performed); ok {
-			if _, one := grows[p.Episode]; !one {
-				continue
-			}
+		if p, ok := ev.value.(*episodic.Performed); !ok || wanted[p.Episode] {
+			all.take(ev)
 		}
-		grows.take(ev.value)
 	}
 	for i := range known {
-		known[i].was = grows[known[i].ep.ID]
+		if r := all[known[i].ep.ID]; r != nil {
+			known[i].was = &r.Grown
+		}
 	}
 	return nil
 }
@@ -180,11 +179,8 @@ func (e *Engine) extend(ctx context.Context, was *episodic.Grown, ep *episodic.E
 		all = append(all, one)
 	}
 	_, err := e.perform(ctx, was, all)
-	if err == nil {
-		grows := grownEpisodes{was.ID: was}
-		for i := range all {
-			grows.take(&all[i])
-		}
+	for i := 0; err == nil && i < len(all); i++ {
+		add(was, &all[i])
 	}
 	return err
 }

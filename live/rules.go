@@ -340,6 +340,6 @@ func (e *Engine) UndoRule(ctx context.Context, id string) (undone bool, err erro
 }
 
 func ruleEntry(r ruled) ([]entry, error) {
-	payload, err := encode(kindRule, r)
-	return []entry{{kindRule, "", payload, &r, nil}}, err
+	one, err := newEntry(kindRule, "", &r)
+	return []entry{one}, err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"waymark/catalog"
+	"waymark/episodic"
 	"waymark/storage"
 )
 
@@ -38,6 +39,15 @@ type entry struct {
 	rows    []storage.Change // changed in the same transaction
 }
 
+// newEntry returns the entry that appends a value.
+func newEntry(kind byte, key string, v any) (entry, error) {
+	payload, err := encode(kind, v)
+	if err == nil && len(payload) > storage.MaxPayload {
+		err = fmt.Errorf("it has %d bytes, at most %d", len(payload), storage.MaxPayload)
+	}
+	return entry{kind: kind, key: key, payload: payload, value: v}, err
+}
+
 // fits rejects a row that is too large for any transaction, before it is batched with the entries of others.
 func fits(c storage.Change) error {
 	if len(c.Value) > storage.MaxPayload {
@@ -50,14 +60,14 @@ func fits(c storage.Change) error {
 type writer struct {
 	*Engine
 	*foldedLog
-	building             *job               // the running build; nil: none
-	failed               *extent            // what a failed last build would have counted; nil: the next starts when it is due
-	outage               bool               // the build failed because the store was unavailable
-	unread               bool               // other processes changed the catalog: the quarantine has to be read
-	grows                grownEpisodes      // episodes as they will be after the steps of the current batch
-	known                *catalog.Inspector // the entries that the checks compare with; nil: to be built
-	vectors              string             // digest of the vectors that new builds use; empty: none
-	fetching, fetchAgain bool               // vectors are being fetched; again afterwards, for new texts
+	building             *job                       // the running build; nil: none
+	failed               *extent                    // what a failed last build would have counted; nil: the next starts when it is due
+	outage               bool                       // the build failed because the store was unavailable
+	unread               bool                       // other processes changed the catalog: the quarantine has to be read
+	grows                map[string]*episodic.Grown // episodes as they will be after the steps of the current batch
+	known                *catalog.Inspector         // the entries that the checks compare with; nil: to be built
+	vectors              string                     // digest of the vectors that new builds use; empty: none
+	fetching, fetchAgain bool                       // vectors are being fetched; again afterwards, for new texts
 
 	dirty     bool
 	published time.Time
@@ -170,7 +180,7 @@ func (w *writer) carryOut(batch []*op) {
 
 // prepared returns the entries that a batch of ops appends.
 func (w *writer) prepared(batch []*op) (entries []entry) {
-	w.grows = grownEpisodes{}
+	w.grows = map[string]*episodic.Grown{}
 	for _, o := range batch {
 		if o.prepare == nil {
 			continue
