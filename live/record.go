@@ -16,7 +16,7 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 	valid := make([]report, 0, len(episodes))
 	for i := range episodes {
 		ep, err := e.checked(source, episodes[i])
-		if one := (report{i + 1, ep}); err != nil {
+		if one := (report{line: i + 1, ep: ep}); err != nil {
 			r.reject(one, err, false)
 		} else {
 			valid = append(valid, one)
@@ -30,43 +30,43 @@ func (e *Engine) Record(ctx context.Context, source string, episodes []episodic.
 	return r, err
 }
 
+// report is a reported episode. If its id is recorded with other content, seq is the event under its id.
 type report struct {
 	line int
 	ep   *episodic.Episode
+	seq  uint64
+	was  *episodic.Grown // the recorded episode; nil: erased
 }
 
 func (r *RecordResult) reject(of report, why error, conflict bool) {
 	r.Rejected = append(r.Rejected, Rejection{Line: of.line, ID: of.ep.ID, Error: why.Error(), Conflict: conflict})
 }
 
-// verdict is the result for a valid episode.
+// verdict is the result for a valid episode whose id is recorded with other content.
 type verdict uint8
 
 const (
-	taken     verdict = iota // appended as it is
-	grown                    // its further steps are appended to the recorded ones
+	grown     verdict = iota // its further steps are appended to the recorded ones
 	duplicate                // nothing is written
 	conflict                 // refused
 )
 
 // standing is the comparison of a reported episode with the episode that the log has under its id.
 type standing struct {
-	status   storage.Status // of the attempt to append it
-	erased   bool           // the recorded episode was erased
-	differs  string         // the first contradiction; empty: none
-	growable bool           // both have a session and the same source, and their steps are identified only by their order
-	more     bool           // it has steps or an outcome that are not recorded
+	erased   bool   // the recorded episode was erased
+	differs  string // the first contradiction; empty: none
+	growable bool   // both have a session and the same source, and their steps are identified only by their order
+	more     bool   // it has steps or an outcome that are not recorded
 }
 
-// outcomes is a decision table: the first row that applies decides. All paths that record whole episodes use it;
-// single steps are recorded by [Engine.Perform].
+// outcomes is a decision table for an id that is recorded: the first row that applies decides. A new id is appended, and
+// the recorded bytes are a duplicate. All paths that record whole episodes use it; single steps are recorded by
+// [Engine.Perform].
 var outcomes = []struct {
 	name    string
 	applies func(s *standing) bool
 	outcome verdict
 }{
-	{"a new id", func(s *standing) bool { return s.status == storage.Stored }, taken},
-	{"the recorded bytes", func(s *standing) bool { return s.status == storage.Duplicate }, duplicate},
 	{"an erased episode", func(s *standing) bool { return s.erased }, conflict},
 	{"a contradiction", func(s *standing) bool { return s.differs != "" }, conflict},
 	{"the recorded content, or an earlier state", func(s *standing) bool { return !s.more }, duplicate},
@@ -81,16 +81,6 @@ func (s *standing) outcome() verdict {
 		}
 	}
 	return conflict
-}
-
-// count counts an outcome other than a conflict, which needs a reason.
-func (r *RecordResult) count(o verdict) {
-	switch o {
-	case taken, grown:
-		r.Accepted++
-	case duplicate:
-		r.Duplicates++
-	}
 }
 
 // checked returns a reported episode in the form in which it is stored, without the data that is not kept. The error
@@ -120,7 +110,7 @@ func (e *Engine) checked(source string, ep episodic.Episode) (*episodic.Episode,
 
 // appendEpisodes stores the episodes whose ids are new and returns those whose ids are recorded with other
 // content.
-func (e *Engine) appendEpisodes(ctx context.Context, valid []report, r *RecordResult) (known []recordedBefore, err error) {
+func (e *Engine) appendEpisodes(ctx context.Context, valid []report, r *RecordResult) (known []report, err error) {
 	var sent []report // what was appended
 	invalid := len(r.Rejected)
 	a, err := e.append(ctx, false, func(w *writer) ([]entry, error) {
@@ -137,10 +127,14 @@ func (e *Engine) appendEpisodes(ctx context.Context, valid []report, r *RecordRe
 		return entries, nil
 	})
 	for i, receipt := range a.receipts {
-		if receipt.Status == storage.Conflict {
-			known = append(known, recordedBefore{report: sent[i], seq: receipt.Seq})
-		} else {
-			r.count((&standing{status: receipt.Status}).outcome())
+		switch receipt.Status {
+		case storage.Stored:
+			r.Accepted++
+		case storage.Duplicate:
+			r.Duplicates++
+		default:
+			sent[i].seq = receipt.Seq
+			known = append(known, sent[i])
 		}
 	}
 	r.Seq = a.seq

@@ -19,39 +19,33 @@ import (
 // steps that the first did not; see [outcomes]. An episode can grow only under the source that recorded it, and only
 // if its steps have no ids of their own: a source that names its steps reports a final state.
 
-// recordedBefore is an episode whose id is recorded with other content.
-type recordedBefore struct {
-	report
-	seq uint64          // the event under its id
-	was *episodic.Grown // the recorded episode; nil: erased
-}
-
 // compare decides about episodes whose ids are recorded with other content. If several have one id, each is compared
 // with the result of the one before.
-func (e *Engine) compare(ctx context.Context, known []recordedBefore, r *RecordResult) error {
+func (e *Engine) compare(ctx context.Context, known []report, r *RecordResult) error {
 	if err := e.readRecorded(ctx, known); err != nil {
 		return fmt.Errorf("read the log of workspace %q: %w", e.name, err)
 	}
 	for i := range known {
 		k := &known[i]
 		var s standing
-		err := e.do(ctx, func(w *writer) { s = standingOf(w.state, k) })
-		if err != nil {
+		if err := e.do(ctx, func(w *writer) { s = standingOf(w.state, k) }); err != nil {
 			return err
 		}
-		o := s.outcome()
-		switch o {
+		switch s.outcome() {
+		case duplicate:
+			r.Duplicates++
+			continue
 		case conflict:
-			err = k.conflict(&s)
-		case grown:
-			err = e.extend(ctx, k.was, k.ep)
+			r.reject(*k, k.conflict(&s), true)
+			continue
 		}
+		err := e.extend(ctx, k.was, k.ep)
 		var wrong *suggest.RequestError
-		switch other := o == conflict || errors.Is(err, ErrOtherStep); {
+		switch other := errors.Is(err, ErrOtherStep); {
 		case err == nil:
-			r.count(o)
+			r.Accepted++
 		case other || errors.As(err, &wrong):
-			r.reject(k.report, err, other)
+			r.reject(*k, err, other)
 		default:
 			return err
 		}
@@ -62,8 +56,8 @@ func (e *Engine) compare(ctx context.Context, known []recordedBefore, r *RecordR
 
 // standingOf compares an episode with the one recorded under its id. An episode that hooks or traces reported call by
 // call during the session takes precedence: its transcript adds nothing.
-func standingOf(state *history.State, k *recordedBefore) standing {
-	s := standing{status: storage.Conflict, erased: k.was == nil}
+func standingOf(state *history.State, k *report) standing {
+	s := standing{erased: k.was == nil}
 	if s.erased || reportedLive(k.was.Source) && strings.HasPrefix(k.ep.Source, "import:") {
 		return s
 	}
@@ -79,7 +73,7 @@ func reportedLive(source string) bool {
 }
 
 // conflict returns the reason why an episode is rejected.
-func (k *recordedBefore) conflict(s *standing) error {
+func (k *report) conflict(s *standing) error {
 	if s.erased {
 		return fmt.Errorf("episode %q was erased and is not recorded again", k.ep.ID)
 	}
@@ -143,7 +137,7 @@ func known(o episodic.Outcome) string {
 }
 
 // readRecorded sets was of each episode from the log.
-func (e *Engine) readRecorded(ctx context.Context, known []recordedBefore) error {
+func (e *Engine) readRecorded(ctx context.Context, known []report) error {
 	all, wanted, at, first := assembled{}, map[string]bool{}, map[uint64]bool{}, known[0].seq
 	for _, k := range known {
 		wanted[k.ep.ID], at[k.seq], first = true, true, min(first, k.seq)
