@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"waymark/catalog"
 )
 
 // firstFailure returns the first node of a scope, in order, that failed without on_error; nil if there is none.
@@ -187,10 +189,8 @@ func (r *Run) arguments(i int) (_ json.RawMessage, ok bool) {
 		r.fail(i, FailedArgument, err.Error())
 		return nil, false
 	}
-	if n.inner >= 0 {
-		out = withDefaults(out, r.plan.scopes[n.inner].defaults)
-	} else if n.kind == kindScript {
-		out = withDefaults(out, defaultsOf(n.tool.InputSchema))
+	if n.kind != kindTool {
+		out = withDefaults(out, catalog.ReadSchema(n.tool.InputSchema))
 	}
 	if wrong, _ := n.input.Check(out); len(wrong) > 0 {
 		var all []string

@@ -74,16 +74,15 @@ type argument struct {
 
 // scope is a DAG within the run: the requested one, or that of a capability.
 type scope struct {
-	owner    int // node that opens it; -1: the run
-	prefix   string
-	nodes    []int
-	byID     map[string]int // place in the scope
-	order    []int
-	output   *value
-	last     []int // nodes that nothing depends on
-	defaults map[string]json.RawMessage
-	params   catalog.Schema
-	given    json.RawMessage // parameters, if they are known before the run
+	owner  int // node that opens it; -1: the run
+	prefix string
+	nodes  []int
+	byID   map[string]int // place in the scope
+	order  []int
+	output *value
+	last   []int // nodes that nothing depends on
+	params catalog.Schema
+	given  json.RawMessage // parameters, if they are known before the run
 }
 
 // Calls reports whether the plan calls a tool for which own returns false.
@@ -183,9 +182,8 @@ func (c *checker) root(q Request) {
 		return
 	}
 	c.plan.Capability = def.ID
-	sc := scope{owner: -1, defaults: defaultsOf(def.InputSchema)}
-	sc.params = catalog.ReadSchema(def.InputSchema)
-	sc.given = withDefaults(params, sc.defaults)
+	sc := scope{owner: -1, params: catalog.ReadSchema(def.InputSchema)}
+	sc.given = withDefaults(params, sc.params)
 	input, _ := c.validator(def.ID, def.InputSchema)
 	for _, name := range sc.params.Required() {
 		if _, ok := follow(sc.given, []step{{name, -1}}); !ok {
@@ -236,11 +234,11 @@ func (c *checker) validator(id string, raw json.RawMessage) (v *Validator, err e
 // scope adds the tasks of a DAG and, recursively, of the capabilities they call. It returns the index of the scope.
 func (c *checker) scope(sc scope, tasks []catalog.Task, output json.RawMessage) int {
 	at := len(c.plan.scopes)
-	if len(tasks) > catalog.MaxTasks {
+	switch {
+	case len(tasks) > catalog.MaxTasks:
 		c.wrong(strings.TrimSuffix(sc.prefix, "/"), "", "%d tasks, at most %d", len(tasks), catalog.MaxTasks)
 		return at
-	}
-	if len(c.plan.nodes)+len(tasks) > MaxNodes {
+	case len(c.plan.nodes)+len(tasks) > MaxNodes:
 		c.wrong(strings.TrimSuffix(sc.prefix, "/"), "", "the run would have more than %d nodes", MaxNodes)
 		return at
 	}
@@ -456,42 +454,25 @@ func (c *checker) unfold(i int) {
 		return
 	}
 	c.stack = append(c.stack, def.ID)
-	at := c.scope(scope{owner: i, prefix: n.path + "/", defaults: defaultsOf(def.InputSchema), params: catalog.ReadSchema(def.InputSchema)}, def.Tasks, def.Output)
+	at := c.scope(scope{owner: i, prefix: n.path + "/", params: catalog.ReadSchema(def.InputSchema)}, def.Tasks, def.Output)
 	c.stack = c.stack[:len(c.stack)-1]
 	if at < len(c.plan.scopes) {
 		c.plan.nodes[i].inner = at
 	}
 }
 
-// defaultsOf returns the default values of a schema's properties.
-func defaultsOf(raw json.RawMessage) map[string]json.RawMessage {
-	var s struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	if json.Unmarshal(raw, &s) != nil {
-		return nil
-	}
-	out := map[string]json.RawMessage{}
-	for name, p := range s.Properties {
-		var d struct {
-			Default json.RawMessage `json:"default"`
-		}
-		if json.Unmarshal(p, &d) == nil && len(d.Default) > 0 {
-			out[name] = d.Default
-		}
-	}
-	return out
-}
-
 // withDefaults adds the default values of the members that an object lacks.
-func withDefaults(object json.RawMessage, defaults map[string]json.RawMessage) json.RawMessage {
+func withDefaults(object json.RawMessage, of catalog.Schema) json.RawMessage {
 	var members map[string]json.RawMessage
-	if len(defaults) == 0 || json.Unmarshal(object, &members) != nil {
+	if json.Unmarshal(object, &members) != nil || members == nil {
 		return object
 	}
-	for name, v := range defaults {
-		if _, given := members[name]; !given {
-			members[name] = v
+	for _, name := range of.Names() {
+		if members[name] != nil {
+			continue
+		}
+		if v, ok := defaultOf(of, name); ok {
+			members[name], _ = json.Marshal(v) // it was JSON
 		}
 	}
 	out, err := json.Marshal(members)
@@ -499,6 +480,13 @@ func withDefaults(object json.RawMessage, defaults map[string]json.RawMessage) j
 		return object
 	}
 	return out
+}
+
+// defaultOf returns the default value of a member.
+func defaultOf(of catalog.Schema, name string) (value any, ok bool) {
+	member, _ := of.Member(name)
+	value, ok = member.Object()["default"]
+	return value, ok
 }
 
 // describe fills in the exported fields of the plan.

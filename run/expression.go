@@ -62,7 +62,7 @@ func compileExpression(source string, wantBool bool) (*expression, error) {
 	}
 	reads := &reader{}
 	options := []expr.Option{
-		expr.Env(types.Map{nameIntent: types.String, nameParams: types.Any, nameTasks: types.Any, nameBudget: types.Any}),
+		expr.Env(types.Map{nameIntent: types.String, nameParams: types.Any, nameTasks: types.Any, nameMeter: types.Any, nameMatches: types.Any}),
 		expr.MaxNodes(maxNodes), expr.Optimize(false), expr.Patch(reads),
 	}
 	// A repeated run must give the same result, so there is no clock. repeat, replace and join create large values
@@ -83,7 +83,7 @@ func compileExpression(source string, wantBool bool) (*expression, error) {
 	if reads.mentions != reads.named {
 		return nil, errors.New("tasks are named one by one, as in tasks.t1.result, so that it is known which come first")
 	}
-	program, err := expr.Compile(source, append(options, append(meters, expr.Patch(metering{}))...)...)
+	program, err := expr.Compile(source, append(options, expr.Patch(metering{}))...)
 	if err != nil {
 		return nil, errors.New(oneLine(err.Error()))
 	}
@@ -104,8 +104,8 @@ func (x *expression) eval(env map[string]any) (v any, err error) {
 			err = fmt.Errorf("%v", p)
 		}
 	}()
-	seen := maps.Clone(env)
-	seen[nameBudget] = &budget{left: stepBudget, until: time.Now().Add(patience)}
+	seen, b := maps.Clone(env), &budget{left: stepBudget, until: time.Now().Add(patience)}
+	seen[nameMeter], seen[nameMatches] = b.meter, matchesPattern
 	v, err = expr.Run(x.program, seen)
 	if err != nil {
 		if errors.Is(err, errBudget) || strings.Contains(err.Error(), "memory budget") {
@@ -157,7 +157,7 @@ func (r *reader) Visit(node *ast.Node) {
 		switch n.Value {
 		case nameTasks:
 			r.mentions++
-		case "$env", nameBudget, nameMeter, nameMatches:
+		case "$env", nameMeter, nameMatches:
 			r.wrong = fmt.Sprintf("unknown name %s", n.Value)
 		}
 	case *ast.MemberNode:
@@ -180,14 +180,11 @@ const stepBudget = 1 << 20
 
 var errBudget = fmt.Errorf("the expression takes more than its budget of %d steps or %v", stepBudget, patience)
 
-// Internal names of the meters. An expression cannot contain them, because they have spaces.
+// Internal names of functions. An expression cannot contain them, because they have spaces.
 const (
-	nameBudget  = "budget of this evaluation"
 	nameMeter   = "meter of this evaluation"
 	nameMatches = "matches of this evaluation"
 )
-
-var meters = []expr.Option{expr.Function(nameMeter, meter), expr.Function(nameMatches, matchesPattern)}
 
 // metering inserts calls of the meter: for each value that an expression creates, f(…), a + b, [a], {a: b}, 1..9, and
 // for the value of each loop iteration. These calls also check the time, since one iteration may search a long list or
@@ -216,10 +213,7 @@ func (metering) Visit(node *ast.Node) {
 }
 
 func calling(function string, at ast.Node, arguments ...ast.Node) ast.Node {
-	call := &ast.CallNode{
-		Callee:    &ast.IdentifierNode{Value: function},
-		Arguments: append([]ast.Node{&ast.IdentifierNode{Value: nameBudget}}, arguments...),
-	}
+	call := &ast.CallNode{Callee: &ast.IdentifierNode{Value: function}, Arguments: arguments}
 	call.SetLocation(at.Location())
 	return call
 }
@@ -231,12 +225,11 @@ type budget struct {
 }
 
 // meter deducts the weight of a value and all its parts from the budget, and checks the time.
-func meter(args ...any) (any, error) {
-	b, _ := args[0].(*budget)
-	if b == nil || !b.spend(reflect.ValueOf(args[1]), 0) || time.Now().After(b.until) {
+func (b *budget) meter(value any) (any, error) {
+	if !b.spend(reflect.ValueOf(value), 0) || time.Now().After(b.until) {
 		return nil, errBudget
 	}
-	return args[1], nil
+	return value, nil
 }
 
 // spend deducts the weight of a value, and reports whether the budget was sufficient.
@@ -272,11 +265,11 @@ const patternWork = 1 << 28
 
 // matchesPattern searches a text for a pattern. It fails if the work, including compiling the pattern, exceeds
 // patternWork.
-func matchesPattern(args ...any) (any, error) {
-	text, isText := args[1].(string)
-	source, isSource := args[2].(string)
+func matchesPattern(in, pattern any) (any, error) {
+	text, isText := in.(string)
+	source, isSource := pattern.(string)
 	switch work := (1000 + len(text)) * len(source); {
-	case args[1] == nil || args[2] == nil:
+	case in == nil || pattern == nil:
 		return false, nil
 	case !isText || !isSource:
 		return nil, errors.New("matches takes a text and a pattern")
@@ -549,33 +542,27 @@ func follow(v json.RawMessage, path []step) (_ json.RawMessage, ok bool) {
 	return v, len(v) > 0
 }
 
-// followSchema returns the schema at a path. problem describes a part that cannot exist; doubt one that the schema
-// neither lists nor forbids.
-func followSchema(s catalog.Schema, path []step) (at catalog.Schema, problem, doubt string) {
+// followSchema returns the schema at a path. problem describes a part that cannot exist.
+func followSchema(s catalog.Schema, path []step) (at catalog.Schema, problem string) {
 	where := ""
 	for _, p := range path {
 		t := s.Types()
-		if p.index >= 0 {
-			if t&catalog.ListType == 0 {
-				return catalog.Schema{}, fmt.Sprintf("%s is %s, no list", orWhole(where), t), doubt
-			}
+		member, found := s.Member(p.name)
+		switch {
+		case p.index >= 0 && t&catalog.ListType == 0:
+			return s, fmt.Sprintf("%s is %s, no list", orWhole(where), t)
+		case p.index >= 0:
 			s = s.Element()
-		} else {
-			if t&catalog.ObjectType == 0 {
-				return catalog.Schema{}, fmt.Sprintf("%s is %s and has no %q", orWhole(where), t, p.name), doubt
-			}
-			next, f := s.Member(p.name)
-			switch {
-			case f == catalog.Absent:
-				return catalog.Schema{}, fmt.Sprintf("%s has no %q; it has %s", orWhole(where), p.name, list(s.Names())), doubt
-			case f == catalog.Unlisted && doubt == "":
-				doubt = fmt.Sprintf("%s lists no %q; it lists %s", orWhole(where), p.name, list(s.Names()))
-			}
-			s = next
+		case t&catalog.ObjectType == 0:
+			return s, fmt.Sprintf("%s is %s and has no %q", orWhole(where), t, p.name)
+		case found == catalog.Absent:
+			return s, fmt.Sprintf("%s has no %q; it has %s", orWhole(where), p.name, list(s.Names()))
+		default:
+			s = member
 		}
 		where += p.String()
 	}
-	return s, "", doubt
+	return s, ""
 }
 
 func orWhole(where string) string {
