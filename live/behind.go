@@ -64,7 +64,7 @@ func (w *writer) whyBehind() string {
 	case w.held.Load() > 0:
 		return "an import or a rebuild is under way, one build follows at its end"
 	case w.failed != nil:
-		return "the last build failed or was canceled; the next change of the catalog or waymark rebuild tries again"
+		return "the last build failed or was canceled; the next one that is due or waymark rebuild tries again"
 	case w.refused != nil:
 		return fmt.Sprintf("the rebuild of event %d was refused; until a rebuild is published no build starts by itself", w.refused.seq)
 	case w.changed():

@@ -1,11 +1,11 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
-	"waymark/storage"
 	"waymark/suggest"
 )
 
@@ -20,14 +20,13 @@ func (w *writer) buildIfDue() {
 	if w.ahead != nil && w.building == nil && w.startsBuilds() {
 		w.measureAhead()
 	}
-	again := w.failed == nil || w.failed.changes < w.folded.changes || w.failed.texts < w.folded.texts ||
-		w.outage && w.failed.events < w.folded.events
-	if w.building != nil || w.refused != nil || w.held.Load() > 0 || !again || !w.startsBuilds() {
+	if w.building != nil || w.refused != nil || w.held.Load() > 0 || !w.startsBuilds() {
 		return
 	}
-	since, texts := w.since(), w.folded.texts-w.counted.texts
-	catalog := w.changed() || texts > 0 && (w.opts.Embedder != nil || texts*buildShare >= w.state.Seen())
-	if !catalog && (since < buildAfter || since*buildShare < int(w.built.seq)) && !w.doubled() {
+	last := *cmp.Or(w.failed, &w.covered)
+	since, texts := w.folded.events-last.events, w.folded.texts-last.texts
+	catalog := w.folded.changes > last.changes || texts > 0 && (w.opts.Embedder != nil || texts*buildShare >= w.state.Seen())
+	if !catalog && (since < buildAfter || since*buildShare < int(w.built.seq)) && (w.failed != nil || !w.doubled()) {
 		return
 	}
 	reason := "the catalog changed"
@@ -42,7 +41,7 @@ func (w *writer) buildIfDue() {
 }
 
 // changed reports whether the catalog changed since the measures, other than by tools that were put.
-func (w *writer) changed() bool { return w.folded.changes > w.counted.changes }
+func (w *writer) changed() bool { return w.folded.changes > w.covered.changes }
 
 // doubled reports whether a short history has doubled since the last build. Then a build is due, so that profile
 // learned answers from the first task on.
@@ -125,7 +124,7 @@ func (e *Engine) build(ctx context.Context, j *job, u *unfinished) error {
 			failed = w.activate(u, h)
 		}
 		if failed != nil {
-			w.notBuilt(j, u.folded, failed)
+			w.notBuilt(j, u.covered, failed)
 		}
 	})
 	if err != nil { // the next start measures it
@@ -135,14 +134,14 @@ func (e *Engine) build(ctx context.Context, j *job, u *unfinished) error {
 }
 
 // notBuilt decides when the next build starts after one that ended without measures; folded is what it would have
-// counted. After a requested rebuild, the next build starts when it is due. After any other, it waits for the next
-// change of the catalog, or after an outage for the next event, because it would otherwise start at once.
+// counted. After a requested rebuild, the next build starts when it is due. After any other, it starts when as much was
+// recorded since as makes a build due, because it would otherwise start at once.
 func (w *writer) notBuilt(j *job, folded extent, err error) {
 	if w.life.ctx.Err() != nil { // the next start measures it
 		return
 	}
 	if j.Kind == "build" || j.Reason != requested {
-		w.failed, w.outage = &folded, errors.Is(err, storage.ErrUnavailable)
+		w.failed = &folded
 	}
 	if !errors.Is(err, context.Canceled) {
 		w.opts.Logger.Error("build failed; the measures before stay", "workspace", w.name, "event", j.At, "error", err)
@@ -159,11 +158,10 @@ func (w *writer) activate(u *unfinished, h *foldedLog) error {
 		}
 		w.state, w.needsReplay, w.treated = h.state, h.needsReplay, h.treated
 	}
-	w.measures, w.built, w.how, w.counted = h.measures, shot.built, shot.how, u.folded
-	if w.builtAt = h.builtAt; w.builtAt.IsZero() { // otherwise another process made it active
-		w.builtAt = w.opts.Now().UTC().Round(0)
+	if shot.builtAt = h.builtAt; shot.builtAt.IsZero() { // otherwise another process made it active
+		shot.builtAt = w.opts.Now().UTC().Round(0)
 	}
-	shot.at = w.builtAt
+	w.measures, w.active = h.measures, shot.active
 	if w.refused != nil && w.refused.seq < w.built.seq { // a build finished after a start may precede a refusal
 		w.refused = nil
 	}

@@ -161,7 +161,7 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	if h.builtAt.IsZero() && h.built.seq > 0 {
 		h.builtAt = e.opts.Now().UTC().Round(0)
 	}
-	h.shot.at = h.builtAt
+	h.shot.builtAt = h.builtAt
 	w := &writer{Engine: e, foldedLog: h, vectors: h.how.Vectors}
 	w.show()
 	if err := w.publish(); err != nil {
@@ -174,7 +174,7 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	switch {
 	case h.measures.Provisional():
 		shot.image = nil // the snapshot is written after the fit
-		_, _ = w.measureBuild(&unfinished{snapshot: shot, folded: w.counted}, "profile learned is fitted to the history")
+		_, _ = w.measureBuild(&unfinished{snapshot: shot}, "profile learned is fitted to the history")
 	case w.ahead != nil:
 		if w.startsBuilds() { // otherwise the snapshot of the process that does is used
 			w.measureAhead()
@@ -216,7 +216,7 @@ func (e *Engine) busy() bool {
 	return e.held.Load() > 0 || slices.ContainsFunc(e.Jobs(), func(j Job) bool { return j.State == JobRunning })
 }
 
-// Counted returns the last durable event that matters to a model; the build event of the model may come after it.
+// Counted returns the last durable event that a model counts; the build event of the model may come after it.
 func (e *Engine) Counted() uint64 { return e.seen.Load().counted }
 
 // Head returns the last durable event.

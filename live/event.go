@@ -77,7 +77,7 @@ type build struct {
 	Forced  bool                   `json:"forced,omitempty"`  // published regardless of the gate
 }
 
-// counts reports whether an event matters to a model. Of the rules these are aliases, which decide which calls count
+// counts reports whether a model counts an event. Of the rules these are aliases, which decide which calls count
 // for which tool, and rules about sources, which decide how their evidence counts.
 func (e *decodedEvent) counts() bool {
 	r, rule := e.value.(*ruled)

@@ -133,11 +133,12 @@ func (e *Engine) takeIn(ctx context.Context) (exists bool, err error) {
 		if w.store.Head(w.name) != w.head {
 			err = w.foldMissed()
 		}
+		err = errors.Join(err, w.quarantine.load(ctx))
 	})
 	if failed != nil {
 		return exists, failed
 	}
-	return exists, errors.Join(err, e.quarantine.load(ctx), e.adopt(ctx))
+	return exists, errors.Join(err, e.adopt(ctx))
 }
 
 // adopt activates the measures that another process computed for the last build.

@@ -72,7 +72,7 @@ const judgedGrowth = 2
 
 func (w *writer) needsEvaluation() bool {
 	if g := w.how.Gate; g != nil {
-		return w.matter.seq >= g.Seq+g.Seq/judgedGrowth
+		return w.relevant.seq >= g.Seq+g.Seq/judgedGrowth
 	}
 	return w.opts.Serves && w.built.seq > 0 && w.state.Episodes() >= evaluate.LeastTasks
 }

@@ -81,44 +81,33 @@ var (
 	ErrChangedAgain   = errors.New("it changed again since it was looked at")
 )
 
-// quarantine holds the entries that wait for approval, in memory and in the table. In this process
-// only the writer changes entries.
+// quarantine holds the entries that wait for approval, in memory and in the table. In this process only the writer
+// reads and changes the rows of the table.
 type quarantine struct {
 	table storage.Table // other processes may change the rows too
 
 	mu       sync.Mutex
 	rows     map[string]Quarantined
-	changes  int                 // number of changes of rows
 	base     *suggest.Exclusions // the other exclusions; both adds the quarantined and banned entries
 	combined *suggest.Exclusions
 	bans     map[string]suggest.Exclusion // by rules of the operator
 	valid    bool
 }
 
-// load reads all rows, including changes of other processes. It repeats that if this process changed a row meanwhile.
+// load reads all rows, including changes of other processes.
 func (q *quarantine) load(ctx context.Context) error {
-	for {
-		q.mu.Lock()
-		before := q.changes
-		q.mu.Unlock()
-		rows := map[string]Quarantined{}
-		for row, err := range q.table.List(ctx, quarantineRow) {
-			if err != nil {
-				return fmt.Errorf("read the quarantine: %w", err)
-			}
-			id := row.Key[len(quarantineRow):]
-			rows[id] = readQuarantined(id, row.Value)
+	rows := map[string]Quarantined{}
+	for row, err := range q.table.List(ctx, quarantineRow) {
+		if err != nil {
+			return fmt.Errorf("read the quarantine: %w", err)
 		}
-		q.mu.Lock()
-		same := q.changes == before
-		if same {
-			q.rows, q.valid, q.changes = rows, false, q.changes+1
-		}
-		q.mu.Unlock()
-		if same {
-			return nil
-		}
+		id := row.Key[len(quarantineRow):]
+		rows[id] = readQuarantined(id, row.Value)
 	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.rows, q.valid = rows, false
+	return nil
 }
 
 // sync reads the changes of other processes before a decision about a row.
@@ -145,7 +134,7 @@ func (q *quarantine) stored(rows []storage.Change) {
 		if !ok {
 			continue
 		}
-		q.valid, q.changes = false, q.changes+1
+		q.valid = false
 		if c.Value == nil {
 			delete(q.rows, id)
 		} else {

@@ -22,34 +22,44 @@ type place struct {
 	chain [32]byte
 }
 
-// foldedLog is a log folded up to some event.
+// foldedLog is a log folded up to an event. Three positions of the log describe it, in this order unless the last build
+// is newer than all that a model counts:
+//
+//	built.seq      the build event of the measures
+//	relevant.seq   the last event that a model counts: not a build, a ban or a pin
+//	head.Seq       the last event
 type foldedLog struct {
+	active
 	state       *history.State
-	head        storage.Head // the last event seen
-	rules       []Rule       // in effect, by id; never changed in place
-	matter      place        // the last event that a model counts
-	built       place        // the build event of the measures
-	how         build        // the options of that build
+	head        storage.Head
+	rules       []Rule // in effect, by id; never changed in place
+	relevant    place
 	measures    *suggest.Measures
-	builtAt     time.Time   // when they became active; not in the log, or no two workspaces would have the same model
 	refused     *refusal    // the last refused rebuild since built; nil: none
 	folded      extent      // everything folded so far
-	counted     extent      // what the measures count
 	needsReplay bool        // the state counts something forgotten since, or does not follow the rules about sources
 	treated     uint64      // forget requests and rules about sources up to this event are applied
 	shot        snapshot    // of the build; without an image if no snapshot has to be written
 	ahead       *unfinished // the last build event after built that this process has not measured; nil: none
 }
 
+// active describes the build whose measures are used.
+type active struct {
+	built   place     // its event
+	how     build     // its options
+	covered extent    // what the measures count
+	builtAt time.Time // when they became active; not in the log, or no two workspaces would have the same model
+}
+
 // extent counts the folded events from any start. It is used to compare two extents of one history.
 type extent struct {
-	events  int // that matter
+	events  int // that a model counts
 	changes int // capabilities, removals, counted rules, forget requests and new vectors: one makes a build due
 	texts   int // tools put or seen for the first time: search finds them without a build
 }
 
-// since returns the number of events that matter and came after the measures.
-func (h *foldedLog) since() int { return h.folded.events - h.counted.events }
+// since returns the number of events that a model counts and the measures do not.
+func (h *foldedLog) since() int { return h.folded.events - h.covered.events }
 
 // refusal is a rebuild that was not published.
 type refusal struct {
@@ -61,13 +71,12 @@ type refusal struct {
 type unfinished struct {
 	snapshot
 	counts *history.Counts
-	folded extent
 }
 
 // unfinished returns a build whose event was just folded. It has no image and no counts if the build is to be
 // replayed, or if the state needs a replay.
 func (h *foldedLog) unfinished(at place, how build, replayed bool) *unfinished {
-	u := &unfinished{snapshot: snapshot{rules: h.rules, matter: h.matter, built: at, how: how}, folded: h.folded}
+	u := &unfinished{snapshot: snapshot{rules: h.rules, relevant: h.relevant, active: active{built: at, how: how, covered: h.folded}}}
 	if !replayed && !h.needsReplay {
 		u.image, u.counts = h.state.Image(), h.state.Freeze()
 	}
@@ -77,14 +86,14 @@ func (h *foldedLog) unfinished(at place, how build, replayed bool) *unfinished {
 // model returns the model of the folded log and its measures.
 func (h *foldedLog) model() (*suggest.Model, error) {
 	return suggest.NewModel(h.state.Freeze(), h.measures, suggest.Stamp{
-		Version: h.version(), Seq: max(h.matter.seq, h.built.seq), BuiltAt: h.builtAt,
+		Version: h.version(), Seq: max(h.relevant.seq, h.built.seq), BuiltAt: h.builtAt,
 	})
 }
 
 // version returns the name of the model: a hash of the last counted event, the position of the build, and its options.
 func (h *foldedLog) version() string {
 	w := sha256.New()
-	w.Write(h.matter.chain[:])
+	w.Write(h.relevant.chain[:])
 	w.Write(binary.BigEndian.AppendUint64(nil, h.built.seq))
 	w.Write(h.built.chain[:])
 	options, err := encode(kindBuild, h.how)
@@ -112,7 +121,7 @@ func (h *foldedLog) count(e decodedEvent) {
 	if !e.counts() {
 		return
 	}
-	h.matter = e.place
+	h.relevant = e.place
 	h.folded.events++
 	if rule || slices.Contains([]byte{kindCapability, kindRemoved, kindForgotten}, e.kind) {
 		h.folded.changes++
@@ -213,7 +222,7 @@ func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64
 			h.ahead = u
 			continue
 		}
-		h.built, h.how, h.refused, h.counted, h.shot = e.place, u.how, nil, u.folded, u.snapshot
+		h.active, h.refused, h.shot = u.active, nil, u.snapshot
 		at = u.counts
 	}
 	if h.measures != nil {

@@ -21,12 +21,10 @@ import (
 // snapshot is the state of a workspace at one build: a restart begins with it and folds only the later events. It
 // contains nothing that a replay would not give, and is dropped when something that it counts is forgotten.
 type snapshot struct {
-	rules  []Rule
-	matter place // the last event before the build that matters to a model
-	built  place
-	how    build
-	at     time.Time // when its measures became active
-	image  *history.Image
+	active
+	rules    []Rule
+	relevant place // the last event before the build that a model counts
+	image    *history.Image
 }
 
 // keptBuild is the stored form of the build of a snapshot, with the rules in effect at that build.
@@ -71,12 +69,12 @@ func (e *Engine) keepBehind(s snapshot, m *suggest.Measures) {
 }
 
 func (s *snapshot) write(w *codec.Writer, m *suggest.Measures) error {
-	how, err := json.Marshal(keptBuild{s.how, s.rules, s.at})
+	how, err := json.Marshal(keptBuild{s.how, s.rules, s.builtAt})
 	if err != nil {
 		return err
 	}
 	w.Uint(snapshotFormat)
-	for _, p := range []place{s.matter, s.built} {
+	for _, p := range []place{s.relevant, s.built} {
 		w.Uint(p.seq)
 		w.Blob(p.chain[:])
 	}
@@ -95,7 +93,7 @@ func readSnapshot(data []byte, words *semantic.Thesaurus) (*foldedLog, error) {
 	if format := r.Uint(); format != snapshotFormat {
 		return nil, fmt.Errorf("another version of the program wrote it: format %d, not %d", format, snapshotFormat)
 	}
-	for _, p := range []*place{&h.matter, &h.built} {
+	for _, p := range []*place{&h.relevant, &h.built} {
 		p.seq = r.Uint()
 		if copy(p.chain[:], r.Blob()) != len(p.chain) {
 			r.Fail("a chain hash is too short")

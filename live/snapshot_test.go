@@ -163,7 +163,7 @@ func TestForgetDropsSnapshots(t *testing.T) {
 	require.NoError(t, err)
 	var old snapshot
 	require.NoError(t, e.do(ctx, func(w *writer) {
-		old = snapshot{matter: w.matter, built: w.built, how: w.how, image: w.state.Image()}
+		old = snapshot{active: w.active, relevant: w.relevant, image: w.state.Image()}
 	}))
 	measures := e.Model()
 	_, err = e.Forget(ctx, Selection{Episode: "secret"})

@@ -62,7 +62,6 @@ type writer struct {
 	*foldedLog
 	building             *job                       // the running build; nil: none
 	failed               *extent                    // what a failed last build would have counted; nil: the next starts when it is due
-	outage               bool                       // the build failed because the store was unavailable
 	unread               bool                       // other processes changed the catalog: the quarantine has to be read
 	grows                map[string]*episodic.Grown // episodes as they will be after the steps of the current batch
 	known                *catalog.Inspector         // the entries that the checks compare with; nil: to be built
@@ -169,7 +168,7 @@ func (w *writer) carryOut(batch []*op) {
 		if o.receipts, receipts = receipts[:n], receipts[n:]; n < len(o.entries) {
 			o.err = err
 		}
-		if o.seq = w.matter.seq; o.run != nil {
+		if o.seq = w.relevant.seq; o.run != nil {
 			o.run(w)
 		}
 		close(o.done)
@@ -263,7 +262,7 @@ func (w *writer) noticed(e decodedEvent) {
 
 // view is the state of a workspace that readers see besides its model.
 type view struct {
-	counted uint64 // the last event that matters to a model
+	counted uint64 // the last event that a model counts
 	rules   []Rule // in effect
 	judged  *Judgement
 	behind  *Behind
@@ -271,7 +270,7 @@ type view struct {
 
 // show updates the view of readers and, if the rules changed, the bans.
 func (w *writer) show() {
-	now := &view{w.matter.seq, w.rules, w.judgement(), w.behind()}
+	now := &view{w.relevant.seq, w.rules, w.judgement(), w.behind()}
 	if old := w.seen.Swap(now); old == nil || !slices.Equal(old.rules, now.rules) {
 		w.quarantine.ban(w.banned())
 	}
