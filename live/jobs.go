@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -370,38 +371,26 @@ func (e *Engine) Job(id string) (Job, bool) {
 	return Job{}, false
 }
 
-// WatchJob sends the state of a job now and after every change, and closes the channel after the last one. A slow
-// reader misses states in between, but never the last one.
-func (e *Engine) WatchJob(ctx context.Context, id string) (<-chan Job, bool) {
-	e.jobs.mu.Lock()
-	defer e.jobs.mu.Unlock()
-	j := e.find(id)
-	if j == nil {
-		return nil, false
-	}
-	states := make(chan Job)
-	go func() {
-		defer close(states)
-		for {
+// WatchJob yields the state of a job now and after every change, until it has ended. A slow reader misses states in
+// between, but never the last one. It yields nothing if there is no such job.
+func (e *Engine) WatchJob(ctx context.Context, id string) iter.Seq[Job] {
+	return func(yield func(Job) bool) {
+		e.jobs.mu.Lock()
+		j := e.find(id)
+		e.jobs.mu.Unlock()
+		for j != nil && ctx.Err() == nil {
 			e.jobs.mu.Lock()
 			now, changed := j.Job, j.changed
 			e.jobs.mu.Unlock()
-			select {
-			case states <- now:
-			case <-ctx.Done():
-				return
-			}
-			if now.State != JobRunning {
+			if !yield(now) || now.State != JobRunning {
 				return
 			}
 			select {
 			case <-changed:
 			case <-ctx.Done():
-				return
 			}
 		}
-	}()
-	return states, true
+	}
 }
 
 // CancelJob cancels a running job. The model stays as it is.

@@ -66,9 +66,8 @@ func TestCanceledRebuilds(t *testing.T) {
 
 func finished(t testing.TB, e *Engine, id string) (last Job) {
 	t.Helper()
-	states, ok := e.WatchJob(ctx, id)
-	require.True(t, ok)
-	for last = range states {
+	for last = range e.WatchJob(ctx, id) {
 	}
+	require.Equal(t, id, last.ID)
 	return last
 }

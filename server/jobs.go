@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 	"time"
@@ -95,11 +96,7 @@ func (s *Server) rebuildAndWait(ctx context.Context, e *live.Engine, in *rebuild
 		return job, err
 	}
 	ours := !job.StartedAt.Before(before)
-	states, ok := e.WatchJob(ctx, job.ID)
-	if !ok {
-		return job, fmt.Errorf("job %s vanished", job.ID)
-	}
-	for job = range states {
+	for job = range e.WatchJob(ctx, job.ID) {
 		api.ExchangeFrom(ctx).Report(job.Progress, 1, job.Phase)
 	}
 	switch {
@@ -143,12 +140,7 @@ func (s *Server) watchJob(ctx context.Context, q *api.ByID, send sse.Sender) {
 	if err != nil {
 		return // it was removed after the check; the stream stays empty
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	updates, ok := e.WatchJob(ctx, q.ID)
-	if !ok {
-		return
-	}
+	updates := func(ctx context.Context) iter.Seq[live.Job] { return e.WatchJob(ctx, q.ID) }
 	api.Relay(ctx, s.draining, updates, func(job live.Job) (any, bool) {
 		if job.State != live.JobRunning {
 			return job, true

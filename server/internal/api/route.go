@@ -10,6 +10,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"iter"
 	"net/http"
 	"reflect"
 	"strings"
@@ -199,19 +200,20 @@ func Stream(r *Table, ru Rule, op huma.Operation, events map[string]any, exists 
 
 // Relay sends updates until the last one, the end of the request, or shutdown. event returns the data sent for an
 // update.
-func Relay[T any](ctx context.Context, draining <-chan struct{}, updates <-chan T, event func(T) (data any, last bool), send sse.Sender) {
-	for id := 1; ; id++ {
+func Relay[T any](ctx context.Context, draining <-chan struct{}, updates func(context.Context) iter.Seq[T], event func(T) (data any, last bool), send sse.Sender) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
 		select {
-		case update, ok := <-updates:
-			if !ok {
-				return
-			}
-			if data, last := event(update); send(sse.Message{ID: id, Data: data}) != nil || last {
-				return
-			}
-		case <-ctx.Done():
-			return
 		case <-draining:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	id := 0
+	for update := range updates(ctx) {
+		id++
+		if data, last := event(update); send(sse.Message{ID: id, Data: data}) != nil || last {
 			return
 		}
 	}

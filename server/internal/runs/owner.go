@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"reflect"
 	"time"
@@ -93,26 +94,17 @@ func (r *Runs) Status(ctx context.Context, workspace, id string) (run.Status, er
 	return s, err
 }
 
-// Watch returns a channel of the brief status of a run, now and after every change, until the run has ended.
-func (r *Runs) Watch(ctx context.Context, workspace, id string) <-chan run.Status {
-	states := make(chan run.Status)
-	go func() {
-		defer close(states)
-		for last := (run.Status{}); ; {
+// Watch yields the brief status of a run, now and after every change, until the run has ended.
+func (r *Runs) Watch(ctx context.Context, workspace, id string) iter.Seq[run.Status] {
+	return func(yield func(run.Status) bool) {
+		for last := (run.Status{}); ctx.Err() == nil; {
 			var changed <-chan struct{} // nil, and so no notification, for a run that is not carried out here
 			if g := r.find(workspace, id); g != nil {
 				changed = g.Changed()
 			}
 			s, err := r.Status(ctx, workspace, id)
-			if err != nil {
+			if s = s.Brief(); err != nil || !reflect.DeepEqual(s, last) && !yield(s) {
 				return
-			}
-			if s = s.Brief(); !reflect.DeepEqual(s, last) {
-				select {
-				case states <- s:
-				case <-ctx.Done():
-					return
-				}
 			}
 			if last = s; s.State.Over() || r.ctx.Err() != nil {
 				return
@@ -122,11 +114,9 @@ func (r *Runs) Watch(ctx context.Context, workspace, id string) <-chan run.Statu
 			case <-time.After(statusEvery):
 			case <-r.ctx.Done():
 			case <-ctx.Done():
-				return
 			}
 		}
-	}()
-	return states
+	}
 }
 
 // discard cancels a run that cannot continue here, because its tools have changed or cannot be called.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"net/http"
 	"reflect"
 	"slices"
@@ -259,9 +260,9 @@ func (r *Runs) approveRun(ctx context.Context, q *runDecision) (run.Status, erro
 }
 
 func (r *Runs) watchRun(ctx context.Context, q *api.ByID, send sse.Sender) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	api.Relay(ctx, r.cfg.Draining, r.Watch(ctx, api.From(ctx).Workspace, q.ID), func(status run.Status) (any, bool) {
+	workspace := api.From(ctx).Workspace
+	updates := func(ctx context.Context) iter.Seq[run.Status] { return r.Watch(ctx, workspace, q.ID) }
+	api.Relay(ctx, r.cfg.Draining, updates, func(status run.Status) (any, bool) {
 		left := !r.cfg.Store.Shared() && slices.Contains(status.Warnings, notCarried) // no server takes it over
 		if left || status.State.Over() {
 			return runEnd(status), true
