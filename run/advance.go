@@ -43,7 +43,7 @@ func (r *Run) outputOf(scope int) (json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
 	for _, i := range s.last {
 		if result := r.status.Nodes[i].Result; result != nil {
-			out[r.plan.nodes[i].id] = result
+			out[r.plan.nodes[i].task.ID] = result
 		}
 	}
 	return json.Marshal(out)
@@ -84,11 +84,11 @@ func (r *Run) begin(i int) bool {
 			return true
 		}
 	}
-	if n.kind == KindHost {
+	if n.Kind == KindHost {
 		r.skip(i, "the host carries it out itself")
 		return true
 	}
-	if n.kind != KindCapability && r.inFlight >= r.opts.Width {
+	if n.Kind != KindCapability && r.inFlight >= r.opts.Width {
 		return false
 	}
 	if n.when != nil {
@@ -106,13 +106,13 @@ func (r *Run) begin(i int) bool {
 	if !ok {
 		return true
 	}
-	if n.kind == KindCapability {
+	if n.Kind == KindCapability {
 		s.State, s.StartedAt, s.Attempts = NodeRunning, r.opts.Now().UTC(), 1
 		r.params[n.inner] = arguments
 		return true
 	}
-	if n.ask != "" && !r.approved[i] {
-		s.State, s.Arguments, s.Reason = nodeApproval, arguments, n.ask
+	if n.Approval != "" && !r.approved[i] {
+		s.State, s.Arguments, s.Reason = nodeApproval, arguments, n.Approval
 		return true
 	}
 	s.State, s.StartedAt, s.Reason = NodeRunning, r.opts.Now().UTC(), ""
@@ -141,17 +141,17 @@ func (r *Run) after(i int, ids []string) []string {
 
 func (r *Run) calledIn(i int, ids []string) []string {
 	switch n := &r.plan.nodes[i]; {
-	case r.status.Nodes[i].State == NodeSkipped || n.kind == kindScript:
+	case r.status.Nodes[i].State == NodeSkipped || n.Kind == kindScript:
 		return r.after(i, ids)
-	case n.kind == KindCapability:
+	case n.Kind == KindCapability:
 		for _, last := range r.plan.scopes[n.inner].last {
 			ids = r.calledIn(last, ids)
 		}
 		return ids
-	case slices.Contains(ids, n.path):
+	case slices.Contains(ids, n.ID):
 		return ids
 	}
-	return append(ids, r.plan.nodes[i].path)
+	return append(ids, r.plan.nodes[i].ID)
 }
 
 // arguments computes the arguments of a node. ok is false if the node was settled instead.
@@ -189,7 +189,7 @@ func (r *Run) arguments(i int) (_ json.RawMessage, ok bool) {
 		r.fail(i, FailedArgument, err.Error())
 		return nil, false
 	}
-	if n.kind != kindTool {
+	if n.Kind != kindTool {
 		out = withDefaults(out, catalog.ReadSchema(n.tool.InputSchema))
 	}
 	if wrong, _ := n.input.Check(out); len(wrong) > 0 {

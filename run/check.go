@@ -35,33 +35,35 @@ type Plan struct {
 	defs    map[string]catalog.Capability // as they were when the run was checked, by the requested id
 }
 
-// PlannedNode is one node of a plan.
-type PlannedNode struct {
-	ID        string   `json:"id"`
+// NodeInfo identifies a node of a plan or a run.
+type NodeInfo struct {
+	ID        string   `json:"id"` // outer/inner within a capability
 	Tool      string   `json:"tool"`
 	Kind      string   `json:"kind"`
 	DependsOn []string `json:"depends_on"`
-	Layer     int      `json:"layer"`
-	When      string   `json:"when,omitempty"`
-	Approval  string   `json:"approval,omitempty"` // why a person must approve it before
+}
+
+// PlannedNode is one node of a plan.
+type PlannedNode struct {
+	NodeInfo
+	Layer    int    `json:"layer"` // among the tasks of its scope
+	When     string `json:"when,omitempty"`
+	Approval string `json:"approval,omitempty"` // why a person must approve it before
 }
 
 // node is a task with all that its execution needs.
 type node struct {
-	path, id string
-	kind     string
-	scope    int // index of the scope that contains it
-	inner    int // index of the scope it opens; -1: none
-	task     catalog.Task
-	tool     catalog.Tool
-	deps     []int
-	args     []argument
-	when     *expression
-	script   *expression
-	input    *Validator
-	ask      string
-	layer    int // among the tasks of its scope
-	group    string
+	PlannedNode
+	scope  int // index of the scope that contains it
+	inner  int // index of the scope it opens; -1: none
+	task   catalog.Task
+	tool   catalog.Tool
+	deps   []int
+	args   []argument
+	when   *expression
+	script *expression
+	input  *Validator
+	group  string
 }
 
 // argument is one argument of a node. path is its place in the arguments object.
@@ -87,7 +89,7 @@ type scope struct {
 
 // Calls reports whether the plan calls a tool for which own returns false.
 func (p *Plan) Calls(own func(tool string) bool) bool {
-	return slices.ContainsFunc(p.nodes, func(n node) bool { return n.kind == kindTool && !own(n.task.Tool) })
+	return slices.ContainsFunc(p.nodes, func(n node) bool { return n.Kind == kindTool && !own(n.task.Tool) })
 }
 
 // Rules define what a request is checked against and which calls need approval.
@@ -107,7 +109,7 @@ func Check(q Request, rules Rules) (*Plan, error) {
 	if len(c.problems) > 0 {
 		return nil, &CheckError{c.problems, c.open}
 	}
-	if !slices.ContainsFunc(c.plan.nodes, func(n node) bool { return n.kind != KindHost }) {
+	if !slices.ContainsFunc(c.plan.nodes, func(n node) bool { return n.Kind != KindHost }) {
 		c.warn("nothing is called: the host carries out every task itself")
 	}
 	c.describe()
@@ -256,7 +258,7 @@ func (c *checker) scope(sc scope, tasks []catalog.Task, output json.RawMessage) 
 		}
 		sc.byID[t.ID] = i
 		sc.nodes = append(sc.nodes, len(c.plan.nodes))
-		c.plan.nodes = append(c.plan.nodes, node{path: path, id: t.ID, scope: at, inner: -1, task: t})
+		c.plan.nodes = append(c.plan.nodes, node{PlannedNode: PlannedNode{NodeInfo: NodeInfo{ID: path}, When: t.When}, scope: at, inner: -1, task: t})
 	}
 	c.plan.scopes = append(c.plan.scopes, sc)
 	unsound := len(c.problems) > before
@@ -296,41 +298,41 @@ func (c *checker) scope(sc scope, tasks []catalog.Task, output json.RawMessage) 
 func (c *checker) find(n *node) {
 	id := n.task.Tool
 	if id == "" {
-		c.wrong(n.path, "", "has no tool")
+		c.wrong(n.ID, "", "has no tool")
 		return
 	}
 	resolved, err := c.Catalog.Resolve(id)
 	if err != nil {
-		c.wrong(n.path, "", "%s", err)
+		c.wrong(n.ID, "", "%s", err)
 		return
 	}
 	n.task.Tool = resolved
 	if c.Host != nil && c.Host(resolved) {
-		n.kind, n.tool = KindHost, catalog.Tool{ID: resolved}
+		n.Kind, n.tool = KindHost, catalog.Tool{ID: resolved}
 		return
 	}
 	if t, ok := c.Catalog.Tool(resolved); ok {
-		n.kind, n.tool = kindTool, t
+		n.Kind, n.tool = kindTool, t
 		switch {
-		case Matches(c.approve, t.ID), slices.Contains(c.approve, n.path):
+		case Matches(c.approve, t.ID), slices.Contains(c.approve, n.ID):
 		case c.Asks != nil:
-			n.ask = c.Asks(t)
+			n.Approval = c.Asks(t)
 		default:
-			n.ask = Asks(t)
+			n.Approval = Asks(t)
 		}
 		return
 	}
 	def, ok := c.capability(resolved)
 	if !ok {
-		c.wrong(n.path, "", "tool %q is unknown", id)
+		c.wrong(n.ID, "", "tool %q is unknown", id)
 		return
 	}
 	n.tool = catalog.Tool{ID: def.ID, InputSchema: def.InputSchema, OutputSchema: def.OutputSchema}
 	switch {
 	case def.Script != nil && len(def.Tasks) == 0:
-		n.kind = kindScript
+		n.Kind = kindScript
 		if def.Script.Language != "expr" {
-			c.wrong(n.path, "", "capability %q: a script in %q cannot be run here, only one in expr", id, def.Script.Language)
+			c.wrong(n.ID, "", "capability %q: a script in %q cannot be run here, only one in expr", id, def.Script.Language)
 			return
 		}
 		x, err := compileExpression(def.Script.Source, false)
@@ -338,14 +340,14 @@ func (c *checker) find(n *node) {
 			err = errors.New("a script sees intent and params, not tasks")
 		}
 		if err != nil {
-			c.wrong(n.path, "", "capability %q: %s", id, err)
+			c.wrong(n.ID, "", "capability %q: %s", id, err)
 			return
 		}
 		n.script = x
 	case len(def.Tasks) > 0:
-		n.kind = KindCapability
+		n.Kind = KindCapability
 	default:
-		c.wrong(n.path, "", "capability %q has neither tasks nor a script: it can be suggested, not run", id)
+		c.wrong(n.ID, "", "capability %q has neither tasks nor a script: it can be suggested, not run", id)
 	}
 }
 
@@ -354,7 +356,7 @@ func (c *checker) find(n *node) {
 func (c *checker) link(s *scope, n *node, compile compiler) (sound bool) {
 	sound = true
 	wrong := func(argument, format string, args ...any) {
-		c.wrong(n.path, argument, format, args...)
+		c.wrong(n.ID, argument, format, args...)
 		sound = false
 	}
 	depend := func(argument string, ids ...string) {
@@ -362,7 +364,7 @@ func (c *checker) link(s *scope, n *node, compile compiler) (sound bool) {
 			switch i, ok := s.byID[id]; {
 			case !ok:
 				wrong(argument, "there is no task %q", id)
-			case id == n.id:
+			case id == n.task.ID:
 				wrong("", "depends on itself")
 			default:
 				n.deps = append(n.deps, s.nodes[i])
@@ -382,10 +384,10 @@ func (c *checker) link(s *scope, n *node, compile compiler) (sound bool) {
 	switch n.task.OnError {
 	case "", catalog.OnErrorContinue:
 	default:
-		c.wrong(n.path, "on_error", "is %q; it is empty or %q", n.task.OnError, catalog.OnErrorContinue)
+		c.wrong(n.ID, "on_error", "is %q; it is empty or %q", n.task.OnError, catalog.OnErrorContinue)
 	}
 	if n.task.TimeoutMS < 0 || n.task.TimeoutMS > int64(maxTimeout/time.Millisecond) {
-		c.wrong(n.path, "timeout_ms", "is %d, must be 0 to %d", n.task.TimeoutMS, maxTimeout/time.Millisecond)
+		c.wrong(n.ID, "timeout_ms", "is %d, must be 0 to %d", n.task.TimeoutMS, maxTimeout/time.Millisecond)
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.task.Arguments)) {
 		v, err := compile.value(n.task.Arguments[name])
@@ -410,9 +412,9 @@ func (c *checker) arrange(s *scope) bool {
 	needed := map[int]bool{}
 	for p, i := range s.nodes {
 		n := &c.plan.nodes[i]
-		ids[p] = n.id
+		ids[p] = n.task.ID
 		for _, d := range n.deps {
-			deps[p] = append(deps[p], c.plan.nodes[d].id)
+			deps[p] = append(deps[p], c.plan.nodes[d].task.ID)
 			needed[d] = true
 		}
 	}
@@ -423,16 +425,16 @@ func (c *checker) arrange(s *scope) bool {
 	}
 	size := map[int]int{}
 	for p, i := range s.nodes {
-		c.plan.nodes[i].layer = layers[p]
+		c.plan.nodes[i].Layer = layers[p]
 		size[layers[p]]++
 		if !needed[i] {
 			s.last = append(s.last, i)
 		}
 	}
-	s.order = slices.SortedStableFunc(slices.Values(s.nodes), func(a, b int) int { return c.plan.nodes[a].layer - c.plan.nodes[b].layer })
+	s.order = slices.SortedStableFunc(slices.Values(s.nodes), func(a, b int) int { return c.plan.nodes[a].Layer - c.plan.nodes[b].Layer })
 	for _, i := range s.nodes {
-		if n := &c.plan.nodes[i]; size[n.layer] > 1 {
-			n.group = fmt.Sprintf("%slayer-%d", s.prefix, n.layer+1)
+		if n := &c.plan.nodes[i]; size[n.Layer] > 1 {
+			n.group = fmt.Sprintf("%slayer-%d", s.prefix, n.Layer+1)
 		}
 	}
 	return true
@@ -441,20 +443,20 @@ func (c *checker) arrange(s *scope) bool {
 // unfold adds the DAG of the capability that a node calls.
 func (c *checker) unfold(i int) {
 	n := &c.plan.nodes[i]
-	if n.kind != KindCapability {
+	if n.Kind != KindCapability {
 		return
 	}
 	def := c.plan.defs[n.task.Tool]
 	if slices.Contains(c.stack, def.ID) {
-		c.wrong(n.path, "", "capabilities call each other in a circle: %s", strings.Join(append(slices.Clone(c.stack), def.ID), " calls "))
+		c.wrong(n.ID, "", "capabilities call each other in a circle: %s", strings.Join(append(slices.Clone(c.stack), def.ID), " calls "))
 		return
 	}
 	if len(c.stack) >= MaxDepth {
-		c.wrong(n.path, "", "capabilities within each other more than %d deep", MaxDepth)
+		c.wrong(n.ID, "", "capabilities within each other more than %d deep", MaxDepth)
 		return
 	}
 	c.stack = append(c.stack, def.ID)
-	at := c.scope(scope{owner: i, prefix: n.path + "/", params: catalog.ReadSchema(def.InputSchema)}, def.Tasks, def.Output)
+	at := c.scope(scope{owner: i, prefix: n.ID + "/", params: catalog.ReadSchema(def.InputSchema)}, def.Tasks, def.Output)
 	c.stack = c.stack[:len(c.stack)-1]
 	if at < len(c.plan.scopes) {
 		c.plan.nodes[i].inner = at
@@ -495,21 +497,21 @@ func (c *checker) describe() {
 	root := &p.scopes[0]
 	for _, i := range root.order {
 		n := &p.nodes[i]
-		p.Order = append(p.Order, n.id)
-		if n.layer == len(p.Layers) {
+		p.Order = append(p.Order, n.task.ID)
+		if n.Layer == len(p.Layers) {
 			p.Layers = append(p.Layers, nil)
 		}
-		p.Layers[n.layer] = append(p.Layers[n.layer], n.id)
+		p.Layers[n.Layer] = append(p.Layers[n.Layer], n.task.ID)
 	}
 	var show func(s *scope)
 	show = func(s *scope) {
 		for _, i := range s.order {
 			n := &p.nodes[i]
-			d := PlannedNode{ID: n.path, Tool: n.task.Tool, Kind: n.kind, DependsOn: []string{}, Layer: n.layer, When: n.task.When, Approval: n.ask}
+			n.Tool, n.DependsOn = n.task.Tool, []string{}
 			for _, dep := range n.deps {
-				d.DependsOn = append(d.DependsOn, p.nodes[dep].path)
+				n.DependsOn = append(n.DependsOn, p.nodes[dep].ID)
 			}
-			p.Nodes = append(p.Nodes, d)
+			p.Nodes = append(p.Nodes, n.PlannedNode)
 			if n.inner >= 0 {
 				show(&p.scopes[n.inner])
 			}

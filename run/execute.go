@@ -96,11 +96,11 @@ func Resume(ctx context.Context, past Past, p *Plan, o Options, first func(*Run)
 	r := newRun(ctx, past.ID, p, o)
 	r.status.StartedAt = past.StartedAt
 	for i := range p.nodes {
-		if n := &p.nodes[i]; n.ask == "" && slices.Contains(past.Waiting, n.path) { // even if it was granted since
-			n.ask = "it waited for a decision"
+		if n := &p.nodes[i]; n.Approval == "" && slices.Contains(past.Waiting, n.ID) { // even if it was granted since
+			n.Approval = "it waited for a decision"
 		}
-		n, ok := past.Nodes[p.nodes[i].path]
-		if !ok || p.nodes[i].kind != kindTool {
+		n, ok := past.Nodes[p.nodes[i].ID]
+		if !ok || p.nodes[i].Kind != kindTool {
 			continue
 		}
 		now := &r.status.Nodes[i]
@@ -150,12 +150,7 @@ func newRun(ctx context.Context, id string, p *Plan, o Options) *Run {
 	r.calls, r.stopCall = context.WithCancel(context.WithoutCancel(ctx))
 	r.params[0] = p.scopes[0].given
 	for i := range p.nodes {
-		n := &p.nodes[i]
-		s := Node{ID: n.path, Tool: n.task.Tool, Kind: n.kind, State: NodeWaiting, DependsOn: []string{}}
-		for _, d := range n.deps {
-			s.DependsOn = append(s.DependsOn, p.nodes[d].path)
-		}
-		r.status.Nodes[i] = s
+		r.status.Nodes[i] = Node{NodeInfo: p.nodes[i].NodeInfo, State: NodeWaiting}
 	}
 	return r
 }

@@ -10,7 +10,7 @@ import (
 
 // types checks the arguments of a node against the schema of what it calls.
 func (c *checker) types(s *scope, n *node) {
-	if n.kind == "" || n.kind == KindHost {
+	if n.Kind == "" || n.Kind == KindHost {
 		return
 	}
 	in := catalog.ReadSchema(n.tool.InputSchema)
@@ -27,11 +27,11 @@ func (c *checker) types(s *scope, n *node) {
 	required := in.Required()
 	for _, name := range required {
 		if !given[name] {
-			if _, preset := defaultOf(in, name); n.kind != kindTool && preset {
+			if _, preset := defaultOf(in, name); n.Kind != kindTool && preset {
 				continue
 			}
 			at, _ := in.Member(name)
-			c.missing(s, Problem{Task: n.path, Argument: name, Detail: "is required and not given"}, Open{n.id, name, n.tool.ID, shown(at)})
+			c.missing(s, Problem{Task: n.ID, Argument: name, Detail: "is required and not given"}, Open{n.task.ID, name, n.tool.ID, shown(at)})
 		}
 	}
 	for i := range n.args {
@@ -39,24 +39,24 @@ func (c *checker) types(s *scope, n *node) {
 		a.required = len(a.path) == 1 && slices.Contains(required, a.name)
 		_, want, found := place(in, a.name)
 		if found == catalog.Absent {
-			c.wrong(n.path, a.name, "%s takes no such argument; it takes %s", n.tool.ID, list(in.Names()))
+			c.wrong(n.ID, a.name, "%s takes no such argument; it takes %s", n.tool.ID, list(in.Names()))
 			continue
 		}
 		from, _ := a.value.tree.(*reference)
 		switch {
-		case a.required && from != nil && from.from == fromTask && c.plan.nodes[s.nodes[from.task]].kind == KindHost:
-			at := c.plan.nodes[s.nodes[from.task]].path
+		case a.required && from != nil && from.from == fromTask && c.plan.nodes[s.nodes[from.task]].Kind == KindHost:
+			at := c.plan.nodes[s.nodes[from.task]].ID
 			detail := "takes a result of " + at + ", which the host carries out itself"
-			c.missing(s, Problem{Task: n.path, Argument: a.name, Detail: detail}, Open{n.id, a.name, n.tool.ID, shown(want)})
+			c.missing(s, Problem{Task: n.ID, Argument: a.name, Detail: detail}, Open{n.task.ID, a.name, n.tool.ID, shown(want)})
 		case from != nil:
-			c.reference(s, n.path, a.name, from, want)
+			c.reference(s, n.ID, a.name, from, want)
 		case len(a.value.reads) == 0:
 			wrong, _ := n.input.Check(a.value.plain(), a.path...) // none if not in properties: checked at run time
 			for _, w := range wrong {
-				c.wrong(n.path, a.name, "%s", w)
+				c.wrong(n.ID, a.name, "%s", w)
 			}
 		default:
-			c.inner(s, n.path, a.name, a.value)
+			c.inner(s, n.ID, a.name, a.value)
 		}
 	}
 }
@@ -120,7 +120,7 @@ func (c *checker) reference(s *scope, path, argument string, r *reference, want 
 		from, of = s.params, "params"
 	case fromTask:
 		d := &c.plan.nodes[s.nodes[r.task]]
-		if d.kind == "" || d.kind == KindHost {
+		if d.Kind == "" || d.Kind == KindHost {
 			return // its tool is unknown, which is reported, or the host runs it and gives no result
 		}
 		from, of = catalog.ReadSchema(d.tool.OutputSchema), "the result of "+d.tool.ID

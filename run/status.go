@@ -43,10 +43,7 @@ func (s NodeState) settled() bool {
 
 // Node is one node of a run as it is now. Times are absent where they are not yet known.
 type Node struct {
-	ID          string          `json:"id"`
-	Tool        string          `json:"tool"`
-	Kind        string          `json:"kind"`
-	DependsOn   []string        `json:"depends_on"`
+	NodeInfo
 	State       NodeState       `json:"state"`
 	Attempts    int             `json:"attempts,omitempty"`
 	StartedAt   time.Time       `json:"started_at,omitzero"`
@@ -160,8 +157,8 @@ func (p *Plan) CapabilityRuns(s Status) (all []CapabilityRun) {
 		add(CapabilityRun{def.ID, "", state, p.Failure(s), s.EndedAt.Sub(s.StartedAt).Milliseconds()})
 	}
 	for i, n := range p.nodes {
-		if now := s.Nodes[i]; n.kind != kindTool {
-			add(CapabilityRun{p.defs[n.task.Tool].ID, n.path, now.State, now.ErrorKind, now.DurationMS})
+		if now := s.Nodes[i]; n.Kind != kindTool {
+			add(CapabilityRun{p.defs[n.task.Tool].ID, n.ID, now.State, now.ErrorKind, now.DurationMS})
 		}
 	}
 	return all

@@ -16,7 +16,7 @@ import (
 // work carries out one node: it records the beginning in the journal, calls the tool, and records the end.
 func (r *Run) work(i int, s Node, arguments json.RawMessage, after []string) (end nodeEnd) {
 	n := &r.plan.nodes[i]
-	if n.kind == kindScript {
+	if n.Kind == kindScript {
 		return r.compute(i, s, arguments)
 	}
 	durable := context.WithoutCancel(r.calls)
@@ -83,7 +83,7 @@ func (r *Run) call(n *node, arguments json.RawMessage, after []string) (result R
 	ctx, cancel := context.WithTimeout(r.calls, timeout)
 	defer cancel()
 	result, err := r.opts.Caller.Call(ctx, Call{
-		Tool: n.task.Tool, ID: n.path, After: after, Source: r.opts.By, Arguments: arguments,
+		Tool: n.task.Tool, ID: n.ID, After: after, Source: r.opts.By, Arguments: arguments,
 		Session: r.id, Group: n.group, Intent: r.intent, Approved: true,
 	})
 	switch {

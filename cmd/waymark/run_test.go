@@ -40,9 +40,9 @@ func TestRunsExample(t *testing.T) {
 // Whoever approves sees tool, server and arguments, without secrets and hidden characters.
 func TestCallsThatWaitAreShown(t *testing.T) {
 	s := dagrun.Status{Waiting: []string{"a", "b"}, Nodes: []dagrun.Node{
-		{ID: "a", Tool: "mail:send", Reason: "it may destroy something", Arguments: json.RawMessage("{\"to\":\"x\u202e\",\"api_key\":\"sk-abcdefghij0123456789\"}")},
-		{ID: "b", Tool: "shred", Reason: "nobody has granted it", Arguments: json.RawMessage(`{"letter":"` + strings.Repeat("x", shownArguments) + `"}`)},
-		{ID: "c", Tool: "mail:read", Arguments: json.RawMessage(`{"id":1}`)},
+		{NodeInfo: dagrun.NodeInfo{ID: "a", Tool: "mail:send"}, Reason: "it may destroy something", Arguments: json.RawMessage("{\"to\":\"x\u202e\",\"api_key\":\"sk-abcdefghij0123456789\"}")},
+		{NodeInfo: dagrun.NodeInfo{ID: "b", Tool: "shred"}, Reason: "nobody has granted it", Arguments: json.RawMessage(`{"letter":"` + strings.Repeat("x", shownArguments) + `"}`)},
+		{NodeInfo: dagrun.NodeInfo{ID: "c", Tool: "mail:read"}, Arguments: json.RawMessage(`{"id":1}`)},
 	}}
 	var b strings.Builder
 	showWaiting(&b, s, []string{"a", "c"})

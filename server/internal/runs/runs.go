@@ -293,7 +293,7 @@ func (r *Runs) newID() string {
 func plannedStatus(q run.Request, p *run.Plan) run.Status {
 	s := run.Status{Capability: p.Capability, Intent: q.DAG.Intent, State: Planned, Waiting: []string{}, Warnings: p.Warnings}
 	for _, n := range p.Nodes {
-		s.Nodes = append(s.Nodes, run.Node{ID: n.ID, Tool: n.Tool, Kind: n.Kind, DependsOn: n.DependsOn, State: run.NodeWaiting, Reason: n.Approval})
+		s.Nodes = append(s.Nodes, run.Node{NodeInfo: n.NodeInfo, State: run.NodeWaiting, Reason: n.Approval})
 	}
 	return s
 }
