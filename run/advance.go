@@ -88,7 +88,7 @@ func (r *Run) begin(i int) bool {
 		r.skip(i, "the host carries it out itself")
 		return true
 	}
-	if n.Kind != KindCapability && r.inFlight >= r.opts.Width {
+	if n.Kind != KindCapability && r.inFlight >= width {
 		return false
 	}
 	if n.when != nil {

@@ -20,7 +20,9 @@ const (
 	maxKept   = 64 << 20 // bytes of all results of a run
 	maxParams = 1 << 20  // bytes of all parameters
 
-	maxTimeout = 24 * time.Hour // of one call
+	width          = 8               // concurrent calls
+	defaultTimeout = 2 * time.Minute // of one call
+	maxTimeout     = 24 * time.Hour
 )
 
 // DAG is a graph of tasks to run: the dag of a suggestion, or one that the caller wrote.

@@ -19,8 +19,6 @@ type Options struct {
 	Caller  Caller
 	Journal Journal
 	Now     func() time.Time    // time.Now unless set
-	Width   int                 // concurrent calls; default 8
-	Timeout time.Duration       // of a call whose task sets none; default 2 minutes
 	Grace   time.Duration       // time for calls in progress to end at a shutdown; default 5 s
 	Over    func(Status, *Plan) // called when the run has ended, before its waiters are notified
 
@@ -36,7 +34,7 @@ func (o Options) filled() Options {
 	if o.Shown == nil {
 		o.Shown = func(intent string) string { return intent }
 	}
-	o.Width, o.Timeout, o.Grace = cmp.Or(o.Width, 8), cmp.Or(o.Timeout, 2*time.Minute), cmp.Or(o.Grace, 5*time.Second)
+	o.Grace = cmp.Or(o.Grace, 5*time.Second)
 	return o
 }
 

@@ -130,19 +130,19 @@ func TestWidthAndGroups(t *testing.T) {
 		n := now.Add(1)
 		defer now.Add(-1)
 		most.Store(max(most.Load(), n))
-		if n == 3 {
+		if n == width {
 			open()
 		}
-		<-all // three are here at once, or nothing goes on
+		<-all // so many are here at once, or nothing goes on
 		return Result{}, nil
 	}}}
 	tasks := []catalog.Task{task("last", "fs:echo", "", "t0")}
 	for i := range 9 {
 		tasks = append(tasks, task(fmt.Sprint("t", i), "fs:nap", ""))
 	}
-	_, s := perform(t, dag(tasks...), server, func(o *Options) { o.Width = 3 })
+	_, s := perform(t, dag(tasks...), server, nil)
 	assert.Equal(t, Done, s.State)
-	assert.EqualValues(t, 3, most.Load())
+	assert.EqualValues(t, width, most.Load())
 	for _, c := range server.calls {
 		assert.Equal(t, map[string]string{"fs:nap": "layer-1"}[c.Tool], c.Group)
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -154,7 +153,7 @@ func perform(t *testing.T, q Request, caller Caller, change func(*Options)) (*Ru
 	t.Helper()
 	p, err := Check(q, Rules{Catalog: office()})
 	require.NoError(t, err)
-	o := Options{Caller: caller, Journal: &Memory{}, Timeout: 5 * time.Second}
+	o := Options{Caller: caller, Journal: &Memory{}}
 	if change != nil {
 		change(&o)
 	}

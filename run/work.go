@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -76,10 +77,7 @@ func (r *Run) call(n *node, arguments json.RawMessage, after []string) (result R
 	if r.opts.Caller == nil {
 		return Result{Failure: FailedUnavailable, Message: "no servers are connected"}, true
 	}
-	timeout := r.opts.Timeout
-	if n.task.TimeoutMS > 0 {
-		timeout = time.Duration(n.task.TimeoutMS) * time.Millisecond
-	}
+	timeout := cmp.Or(time.Duration(n.task.TimeoutMS)*time.Millisecond, defaultTimeout)
 	ctx, cancel := context.WithTimeout(r.calls, timeout)
 	defer cancel()
 	result, err := r.opts.Caller.Call(ctx, Call{
