@@ -129,15 +129,12 @@ func (e *Engine) follow() {
 // takeIn folds the events that other processes appended, and reads the rows and measures that they changed.
 func (e *Engine) takeIn(ctx context.Context) (exists bool, err error) {
 	exists = e.store.Exists(e.name)
-	failed := e.do(ctx, func(w *writer) {
+	err = e.try(ctx, func(w *writer) error {
 		if w.store.Head(w.name) != w.head {
-			err = w.foldMissed()
+			return w.foldMissed()
 		}
-		err = errors.Join(err, w.quarantine.load(ctx))
+		return w.quarantine.load(ctx)
 	})
-	if failed != nil {
-		return exists, failed
-	}
 	return exists, errors.Join(err, e.adopt(ctx))
 }
 

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,9 +51,8 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 	}
 	defer e.Hold()() // the rebuild below replaces any other build
 	for part := range slices.Chunk(seqs, forgetBatch) {
-		var failed error
-		if err := e.do(ctx, func(w *writer) { failed = w.erase(part) }); err != nil || failed != nil {
-			return r, cmp.Or(err, failed)
+		if err := e.try(ctx, func(w *writer) error { return w.erase(part) }); err != nil {
+			return r, err
 		}
 		r.Erased += len(part)
 	}

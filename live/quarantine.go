@@ -227,25 +227,27 @@ func (e *Engine) Quarantined() []Quarantined {
 
 // Release ends the quarantine of an entry. With a fingerprint it does so only if the quarantined content has that
 // fingerprint, so content that others put meanwhile stays quarantined.
-func (e *Engine) Release(ctx context.Context, id, fingerprint string) (err error) {
-	failed := e.do(ctx, func(w *writer) {
-		value, version, failed := w.table.Get(w.life.ctx, quarantineRow+id)
+func (e *Engine) Release(ctx context.Context, id, fingerprint string) error {
+	err := e.try(ctx, func(w *writer) error {
+		value, version, err := w.table.Get(w.life.ctx, quarantineRow+id)
 		switch {
-		case errors.Is(failed, storage.ErrNotFound):
-			failed = ErrNotQuarantined
-		case failed == nil && fingerprint != "" && fingerprint != readQuarantined(id, value).Fingerprint:
-			failed = ErrChangedAgain
-		case failed == nil:
-			row := storage.Change{Key: quarantineRow + id, Version: &version}
-			if failed = w.table.Apply(w.life.ctx, row); failed == nil {
-				w.quarantine.stored([]storage.Change{row})
-			}
+		case errors.Is(err, storage.ErrNotFound):
+			return ErrNotQuarantined
+		case err == nil && fingerprint != "" && fingerprint != readQuarantined(id, value).Fingerprint:
+			return ErrChangedAgain
+		case err != nil:
+			return err
 		}
-		if err = failed; errors.Is(err, storage.ErrConflict) {
-			err = ErrChangedAgain
+		row := storage.Change{Key: quarantineRow + id, Version: &version}
+		if err = w.table.Apply(w.life.ctx, row); err == nil {
+			w.quarantine.stored([]storage.Change{row})
 		}
+		return err
 	})
-	if err = cmp.Or(failed, err); err != nil {
+	if errors.Is(err, storage.ErrConflict) {
+		err = ErrChangedAgain
+	}
+	if err != nil {
 		return fmt.Errorf("approve %q: %w", id, err)
 	}
 	return nil

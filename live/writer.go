@@ -62,7 +62,6 @@ type writer struct {
 	*foldedLog
 	building             *job                       // the running build; nil: none
 	failed               *extent                    // what a failed last build would have counted; nil: the next starts when it is due
-	unread               bool                       // other processes changed the catalog: the quarantine has to be read
 	grows                map[string]*episodic.Grown // episodes as they will be after the steps of the current batch
 	known                *catalog.Inspector         // the entries that the checks compare with; nil: to be built
 	vectors              string                     // digest of the vectors that new builds use; empty: none
@@ -84,6 +83,12 @@ const (
 
 // do runs f in the writer's goroutine and waits for it.
 func (e *Engine) do(ctx context.Context, f func(w *writer)) error { return e.submit(ctx, &op{run: f}) }
+
+// try is like do, and returns the error of f.
+func (e *Engine) try(ctx context.Context, f func(w *writer) error) (err error) {
+	failed := e.do(ctx, func(w *writer) { err = f(w) })
+	return cmp.Or(failed, err)
+}
 
 // append stores and folds the entries that prepare returns; see [op].
 func (e *Engine) append(ctx context.Context, alone bool, prepare func(w *writer) ([]entry, error)) (*op, error) {
@@ -297,16 +302,12 @@ func (w *writer) foldMissed() (err error) {
 			w.ahead = w.unfinished(ev.place, *v, false)
 		}
 		w.known = nil
-		w.unread = w.unread || slices.Contains([]byte{kindTool, kindCapability, kindRemoved}, ev.kind)
 	}
 	if err == nil && !same {
 		return w.replaced()
 	}
-	if w.unread { // before a model with quarantined entries is published
-		failed := w.quarantine.load(context.WithoutCancel(w.life.ctx))
-		w.unread, err = failed != nil, errors.Join(err, failed)
-	}
-	return err
+	// before a model with quarantined entries is published
+	return errors.Join(err, w.quarantine.load(context.WithoutCancel(w.life.ctx)))
 }
 
 // replaced closes a workspace that another process deleted, and returns the error for it.

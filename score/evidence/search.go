@@ -282,13 +282,8 @@ type hit struct{ Title, Text, Snippet, Content, Description, URL, Source string 
 // foundIn returns the list of results in the structured content, or else in a block of text. If neither has a list,
 // each block is a snippet.
 func foundIn(r run.Result) (found []Snippet) {
-	var blocks []struct{ Text string }
-	_ = json.Unmarshal(r.Content, &blocks)
-	texts := []string{string(r.Structured)}
-	for _, b := range blocks {
-		texts = append(texts, b.Text)
-	}
-	for _, text := range texts {
+	blocks := run.Texts(r.Content)
+	for _, text := range append([]string{string(r.Structured)}, blocks...) {
 		var l listing
 		_ = json.Unmarshal([]byte(text), &l)
 		for _, list := range [][]hit{l.Results, l.Snippets, l.Documents, l.Items, l.Data} {
@@ -301,8 +296,8 @@ func foundIn(r run.Result) (found []Snippet) {
 			}
 		}
 	}
-	for _, b := range blocks {
-		found = include(found, snippet("", b.Text, ""))
+	for _, text := range blocks {
+		found = include(found, snippet("", text, ""))
 	}
 	return found
 }
