@@ -41,8 +41,8 @@ const (
 	nameTasks  = "tasks"
 )
 
-// taskParts are the members of a task that an expression may read.
-var taskParts = []string{"result", "state", "error"}
+// taskType is the type of a task in an expression.
+var taskType = types.Map{"result": types.Any, "state": types.String, "error": types.String}
 
 // expression is a compiled expression.
 type expression struct {
@@ -62,7 +62,10 @@ func compileExpression(source string, wantBool bool) (*expression, error) {
 	}
 	reads := &reader{}
 	options := []expr.Option{
-		expr.Env(types.Map{nameIntent: types.String, nameParams: types.Any, nameTasks: types.Any, nameMeter: types.Any, nameMatches: types.Any}),
+		expr.Env(types.Map{
+			nameIntent: types.String, nameParams: types.Any, nameTasks: types.Map{types.Extra: taskType},
+			nameMeter: types.Any, nameMatches: types.Any,
+		}),
 		expr.MaxNodes(maxNodes), expr.Optimize(false), expr.Patch(reads),
 	}
 	// A repeated run must give the same result, so there is no clock. repeat, replace and join create large values
@@ -98,15 +101,10 @@ func oneLine(s string) string {
 }
 
 // eval computes the expression. env contains intent, params and tasks.
-func (x *expression) eval(env map[string]any) (v any, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%v", p)
-		}
-	}()
+func (x *expression) eval(env map[string]any) (any, error) {
 	seen, b := maps.Clone(env), &budget{left: stepBudget, until: time.Now().Add(patience)}
 	seen[nameMeter], seen[nameMatches] = b.meter, matchesPattern
-	v, err = expr.Run(x.program, seen)
+	v, err := expr.Run(x.program, seen)
 	if err != nil {
 		if errors.Is(err, errBudget) || strings.Contains(err.Error(), "memory budget") {
 			return nil, errBudget
@@ -165,11 +163,6 @@ func (r *reader) Visit(node *ast.Node) {
 		if id, isTasks := n.Node.(*ast.IdentifierNode); ok && isTasks && id.Value == nameTasks {
 			r.named++
 			r.tasks = append(r.tasks, property.Value)
-		}
-		if of, isMember := n.Node.(*ast.MemberNode); isMember {
-			if id, isTasks := of.Node.(*ast.IdentifierNode); isTasks && id.Value == nameTasks && (!ok || !slices.Contains(taskParts, property.Value)) {
-				r.wrong = fmt.Sprintf("a task has %s, as in tasks.t1.result", strings.Join(taskParts, ", "))
-			}
 		}
 	}
 }
