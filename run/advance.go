@@ -184,11 +184,7 @@ func (r *Run) arguments(i int) (_ json.RawMessage, ok bool) {
 		}
 		at[a.path[len(a.path)-1]] = v
 	}
-	out, err := json.Marshal(tree)
-	if err != nil {
-		r.fail(i, FailedArgument, err.Error())
-		return nil, false
-	}
+	out, _ := json.Marshal(tree) // of JSON: cannot fail
 	if n.Kind != kindTool {
 		out = withDefaults(out, catalog.ReadSchema(n.tool.InputSchema))
 	}

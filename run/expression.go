@@ -179,7 +179,7 @@ const (
 	nameMatches = "matches of this evaluation"
 )
 
-// metering inserts calls of the meter: for each value that an expression creates, f(…), a + b, [a], {a: b}, 1..9, and
+// metering inserts calls of the meter: for each value that an expression creates, len(…), a + b, [a], {a: b}, 1..9, and
 // for the value of each loop iteration. These calls also check the time, since one iteration may search a long list or
 // text. The library counts neither strings nor how often a list contains the same list.
 type metering struct{}
@@ -188,11 +188,6 @@ func (metering) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.ArrayNode, *ast.MapNode, *ast.BuiltinNode:
 		*node = calling(nameMeter, n, n)
-	case *ast.CallNode:
-		callee, named := n.Callee.(*ast.IdentifierNode)
-		if !named || callee.Value != nameMeter && callee.Value != nameMatches {
-			*node = calling(nameMeter, n, n)
-		}
 	case *ast.BinaryNode:
 		switch n.Operator {
 		case "+", "..":
