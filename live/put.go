@@ -41,9 +41,15 @@ func (e *Engine) PutCapabilities(ctx context.Context, caps []catalog.Capability,
 	return e.putCapabilities(ctx, caps, by, nil)
 }
 
-func (e *Engine) putCapabilities(ctx context.Context, caps []catalog.Capability, by Trust, rows map[string]storage.Change) (PutResult, error) {
+func (e *Engine) putCapabilities(ctx context.Context, caps []catalog.Capability, by Trust, rows rowsByID) (PutResult, error) {
 	return e.put(ctx, len(caps), func(w *writer, i int) (candidate, error) { return w.capability(caps[i]) }, by, rows)
 }
+
+// The parameters of put: the entries of a request, and the rows that are set with the events of some of them.
+type (
+	nthCandidate func(w *writer, i int) (candidate, error)
+	rowsByID     map[string]storage.Change
+)
 
 // candidate is one entry of a request that may be stored.
 type candidate struct {
@@ -109,7 +115,7 @@ func (w *writer) entryOf(kind catalog.Kind, id string) (v any, found bool) {
 }
 
 // put appends those of n catalog entries that are new or changed, each with the row of its id.
-func (e *Engine) put(ctx context.Context, n int, nth func(*writer, int) (candidate, error), by Trust, rows map[string]storage.Change) (PutResult, error) {
+func (e *Engine) put(ctx context.Context, n int, nth nthCandidate, by Trust, rows rowsByID) (PutResult, error) {
 	var r PutResult
 	var added []bool
 	var ids []string
@@ -149,7 +155,7 @@ func (r *PutResult) reject(line int, id string, why error) {
 
 // candidates returns the valid entries of a request, each id once: of two with different content the first counts and
 // the other one is rejected. All of them are added to the checks before the first one is checked.
-func (w *writer) candidates(n int, nth func(*writer, int) (candidate, error), r *PutResult) (all []candidate) {
+func (w *writer) candidates(n int, nth nthCandidate, r *PutResult) (all []candidate) {
 	seen := map[string]candidate{}
 	for i := range n {
 		c, err := nth(w, i)

@@ -273,7 +273,8 @@ func (w *writer) knownEntries() *catalog.Inspector {
 }
 
 // review decides whether an entry that is new or changed is stored, quarantined, or rejected with an error. next is
-// its quarantine row. If the entry is quarantined, the row is stored with its event. A capability has no contract to compare with, so every changed capability counts as new.
+// its quarantine row. If the entry is quarantined, the row is stored with its event. A capability has no contract to
+// compare with, so every changed capability counts as new.
 func (w *writer) review(c *candidate, next Quarantined, by Trust) (flag Flagged, err error) {
 	held := by == Untrusted && len(next.Was) == 0 || by < Approver && len(next.Changed) > 0
 	known := w.knownEntries()

@@ -76,7 +76,8 @@ type unfinished struct {
 // unfinished returns a build whose event was just folded. It has no image and no counts if the build is to be
 // replayed, or if the state needs a replay.
 func (h *foldedLog) unfinished(at place, how build, replayed bool) *unfinished {
-	u := &unfinished{snapshot: snapshot{rules: h.rules, relevant: h.relevant, active: active{built: at, how: how, covered: h.folded}}}
+	done := active{built: at, how: how, covered: h.folded}
+	u := &unfinished{snapshot: snapshot{active: done, rules: h.rules, relevant: h.relevant}}
 	if !replayed && !h.needsReplay {
 		u.image, u.counts = h.state.Image(), h.state.Freeze()
 	}

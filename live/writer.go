@@ -61,7 +61,7 @@ type writer struct {
 	*Engine
 	*foldedLog
 	building             *job                       // the running build; nil: none
-	failed               *extent                    // what a failed last build would have counted; nil: the next starts when it is due
+	failed               *extent                    // what a failed last build would have counted; nil: it did not fail
 	grows                map[string]*episodic.Grown // episodes as they will be after the steps of the current batch
 	known                *catalog.Inspector         // the entries that the checks compare with; nil: to be built
 	vectors              string                     // digest of the vectors that new builds use; empty: none

@@ -258,7 +258,8 @@ func (c *checker) scope(sc scope, tasks []catalog.Task, output json.RawMessage) 
 		}
 		sc.byID[t.ID] = i
 		sc.nodes = append(sc.nodes, len(c.plan.nodes))
-		c.plan.nodes = append(c.plan.nodes, node{PlannedNode: PlannedNode{NodeInfo: NodeInfo{ID: path}, When: t.When}, scope: at, inner: -1, task: t})
+		planned := PlannedNode{NodeInfo: NodeInfo{ID: path}, When: t.When}
+		c.plan.nodes = append(c.plan.nodes, node{PlannedNode: planned, scope: at, inner: -1, task: t})
 	}
 	c.plan.scopes = append(c.plan.scopes, sc)
 	unsound := len(c.problems) > before

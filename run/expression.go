@@ -179,9 +179,9 @@ const (
 	nameMatches = "matches of this evaluation"
 )
 
-// metering inserts calls of the meter: for each value that an expression creates, len(…), a + b, [a], {a: b}, 1..9, and
-// for the value of each loop iteration. These calls also check the time, since one iteration may search a long list or
-// text. The library counts neither strings nor how often a list contains the same list.
+// metering inserts calls of the meter: for each value that an expression creates, len(…), a + b, [a], {a: b}, 1..9,
+// and for the value of each loop iteration. These calls also check the time, since one iteration may search a long list
+// or text. The library counts neither strings nor how often a list contains the same list.
 type metering struct{}
 
 func (metering) Visit(node *ast.Node) {
