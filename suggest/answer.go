@@ -28,7 +28,7 @@ const (
 	FormulaHybrid     = "hybrid"
 	FormulaName       = "name"     // the query is its id or its name
 	FormulaPin        = "pin"      // pinned by a rule of the operator, regardless of the history
-	FormulaCovers     = "covers"   // a capability with the score of the best tool that it covers
+	FormulaCovers     = "covers"   // a capability in a plan with the best score of the tasks that it replaces
 	FormulaLogistic   = "logistic" // sigmoid of the sum of the contributions, a calibrated probability
 )
 

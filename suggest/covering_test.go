@@ -33,70 +33,25 @@ func published(w *world) *world {
 		"forge:list_merged", "wiki:create_page", "chat:announce")
 }
 
-// What covers an intent is above its parts: in a list of what comes next, in a search, and in a plan.
-func TestWhatCoversIsAboveItsParts(t *testing.T) {
-	m := published(release(t)).model()
-	a := next(t, m, NextRequest{Intent: "publish the release notes"})
-	require.Equal(t, "cap:release", a.Suggestions[0].ID, "%v", ids(a.Suggestions))
-	s, err := m.Search(SearchRequest{Query: "publish the release notes"})
-	require.NoError(t, err)
-	require.Equal(t, "cap:release", s.Results[0].ID)
-	d := planned(t, m, DAGRequest{Intent: "publish the release notes"})
-	require.Equal(t, []string{"cap:release"}, tools(d))
-
-	e, err := m.Explain(ExplainRequest{ID: "cap:release", Intent: "publish the release notes"})
-	require.NoError(t, err)
-	assert.Equal(t, 1, e.Rank)
-	assert.Equal(t, a.Suggestions[0].Score, e.Score)
-	assert.Equal(t, a.Suggestions[0].Terms, e.Terms)
-}
-
-// After a context alone it is above its parts where it begins with what comes next and the rest follows.
-func TestCoversTheNextSteps(t *testing.T) {
-	w := release(t)
-	for range 6 {
-		w.episode("", "forge:tag", "forge:list_merged", "wiki:create_page", "chat:announce")
+// What does not cover leaves its tools in the plan.
+func TestWhatCovers(t *testing.T) {
+	const intent = "publish the release notes"
+	plan := func(w *world, r DAGRequest) []string {
+		r.Intent = intent
+		return tools(planned(t, w.model(), r))
 	}
-	m := published(w).model()
-	a := next(t, m, NextRequest{Context: []string{"forge:tag"}})
-	require.Equal(t, []string{"cap:release", "forge:list_merged"}, ids(a.Suggestions)[:2])
-	assert.Equal(t, FormulaCovers, a.Suggestions[0].Formula)
-	assert.Contains(t, a.Suggestions[0].Reason, "above all forge:list_merged")
-	assert.Equal(t, a.Suggestions[1].Score, a.Suggestions[0].Score)
-
-	a = next(t, m, NextRequest{Context: []string{"forge:tag", "forge:list_merged"}})
-	assert.Equal(t, "wiki:create_page", a.Suggestions[0].ID, "what is begun by hand is finished by hand")
-	assert.Equal(t, "cap:release", next(t, m, NextRequest{Intent: "publish the release notes"}).Suggestions[0].ID, "an intent alone asks for all of it")
-}
-
-// What does not cover stays where it is.
-func TestWhatDoesNotCover(t *testing.T) {
-	other := published(release(t))
-	for i := range 26 {
-		last := "wiki:create_page"
-		if i > 5 {
-			last = "mail:send"
-		}
-		other.episode("", "forge:tag", "forge:list_merged", last, "chat:announce")
-	}
-	a := next(t, other.model(), NextRequest{Context: []string{"forge:tag"}})
-	assert.Equal(t, "forge:list_merged", a.Suggestions[0].ID, "mostly something else follows")
-
-	intent := NextRequest{Intent: "publish the release notes"}
-	first := func(w *world, r NextRequest) string { return next(t, w.model(), r).Suggestions[0].ID }
-
+	assert.Equal(t, []string{"cap:release"}, plan(published(release(t)), DAGRequest{}))
 	w := release(t).capability("cap:pages", "Pages of invoices for the accountant.", "forge:list_merged", "wiki:create_page", "chat:announce")
-	assert.NotEqual(t, "cap:pages", first(w, intent), "its text says something else")
+	assert.Contains(t, plan(w, DAGRequest{}), "wiki:create_page", "its text says something else")
 	w = release(t).capability("cap:release", "Publish the release notes.", "forge:list_merged", "odd:1", "odd:2", "odd:3")
-	d := planned(t, w.model(), DAGRequest{Intent: intent.Intent})
-	assert.Contains(t, tools(d), "wiki:create_page", "it does mostly something else")
-
+	assert.Contains(t, plan(w, DAGRequest{}), "wiki:create_page", "it does mostly something else")
 	w = published(release(t))
 	for range 6 {
 		w.record(episodic.Episode{ID: "f", Steps: []episodic.Step{{Tool: "cap:release", Outcome: episodic.Failure}}})
 	}
-	assert.NotEqual(t, "cap:release", first(w, intent), "it fails")
-	assert.NotEqual(t, "cap:release", first(published(release(t)), NextRequest{Intent: intent.Intent, Allow: []string{"forge:*", "wiki:*", "chat:*"}}))
+	assert.NotContains(t, plan(w, DAGRequest{}), "cap:release", "it fails")
+	assert.NotContains(t, plan(published(release(t)), DAGRequest{Allow: []string{"forge:*", "wiki:*", "chat:*"}}), "cap:release")
+	assert.NotContains(t, plan(published(release(t)), DAGRequest{Context: []string{"forge:list_merged"}}), "cap:release", "what is begun by hand is finished by hand")
 }
 
 // The tasks of a plan go around a capability as they went around what it covers; it takes from those before it, and gives

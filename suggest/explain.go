@@ -118,8 +118,7 @@ func (m *Model) explainUnknown(n int32, ok bool, held Exclusion, isHeld bool, a 
 	a.Filters = append(a.Filters, Filter{"known", false, a.Reason})
 }
 
-// explainScore fills in every formula that applies to a node, with its terms, and the score of the node: the better of
-// its own score and, for a capability that covers tools of the list, the score of the best of them. It returns the
+// explainScore fills in every formula that applies to a node, with its terms, and the score of the node. It returns the
 // candidate with that score, or false if the node has no score in this situation.
 func (q *query) explainScore(n int32, a *ExplainAnswer) (c candidate, scored bool) {
 	for _, f := range append(q.formulas(n), capabilityOnly(q.Kind(n))...) {
@@ -130,14 +129,9 @@ func (q *query) explainScore(n int32, a *ExplainAnswer) (c candidate, scored boo
 		}
 	}
 	q.boundForeign()
-	q.coverList()
-	c, scored = q.plain(n)
+	c, scored = q.scoredNode(n)
 	if !q.reference && scored {
 		a.Considered = append([]Considered{{FormulaLogistic, q.shownScore(c), q.explain(c)}}, a.Considered...)
-	}
-	if o, ok := q.covering(n); ok {
-		a.Considered = append([]Considered{{FormulaCovers, q.shownScore(o), q.explain(o)}}, a.Considered...)
-		c, scored = q.orPlain(o), true
 	}
 	if scored {
 		a.Score, a.Confidence, a.Formula, a.Terms, a.Reason = q.shownScore(c), q.confidence(c), c.formula, q.explain(c), q.reason(c)

@@ -206,12 +206,7 @@ func (d *derivation) scores() {
 		}
 		names = append(names, d.steps[len(d.steps)-1].Name)
 	}
-	d.coverList()
-	c, scored := d.plain(d.n)
-	if o, ok := d.covering(d.n); ok {
-		d.add(FormulaCovers, "score of the best tool that it covers", o.score, "%s", d.IDs[o.part])
-		c, scored, names = d.orPlain(o), true, append(names, FormulaCovers)
-	}
+	c, scored := d.scoredNode(d.n)
 	if !scored {
 		d.add("score", "", 0, "%s", choose(d.exhausted(d.n), "everything it would do is already in the context", "neither history nor text connects it with this situation"))
 		return

@@ -41,7 +41,6 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 	q.boundForeign()
 	var top []candidate
 	if !q.nothingFits() {
-		q.coverList()
 		top = q.best(limit, q.passes)
 	}
 	if len(top) > 0 && q.confidence(top[0]) < LowConfidence {
@@ -173,8 +172,6 @@ func (q *query) reason(c candidate) string {
 	switch {
 	case c.formula == FormulaName:
 		return "the request is its id or its name"
-	case c.formula == FormulaCovers:
-		return q.coveringReason(c)
 	case q.mode == Exploration:
 		return "a hub of its group of tools"
 	case c.formula == FormulaMixed && q.mode == Active:

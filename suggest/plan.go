@@ -171,7 +171,7 @@ func (p *plan) recorded(n int32) task {
 
 // added returns the task of a node by its own score, with at least the given chance.
 func (p *plan) added(n int32, least float64) task {
-	c, ok := p.plain(p.considered(n))
+	c, ok := p.scoredNode(p.considered(n))
 	if !ok {
 		c = candidate{node: n, formula: FormulaLogistic}
 	}

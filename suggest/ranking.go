@@ -15,18 +15,13 @@ type candidate struct {
 	score   float64
 	formula string
 	p       float64 // probability, if the formula is learned
-	covers  int     // number of tools of the list that a capability covers
-	part    int32   // the best of these tools
 	newer   float64 // part of the score from evidence after the build
 }
 
-// better orders candidates by score, then by the number of covered tools, then by id.
+// better orders candidates by score, then by id.
 func (q *query) better(a, b candidate) bool {
 	if a.score != b.score {
 		return a.score > b.score
-	}
-	if a.covers != b.covers {
-		return a.covers > b.covers
 	}
 	return q.IDs[a.node] < q.IDs[b.node]
 }
@@ -44,19 +39,6 @@ func (q *query) best(limit int, want func(node int32) bool) []candidate {
 
 // candidates visits all nodes that have a score.
 func (q *query) candidates(visit func(c candidate)) {
-	// A capability that covers tools is visited once, below, with the better of its two scores.
-	q.plainCandidates(func(c candidate) {
-		if _, ok := q.covering(c.node); !ok {
-			visit(c)
-		}
-	})
-	for _, c := range q.covers {
-		visit(q.orPlain(c))
-	}
-}
-
-// plainCandidates visits all nodes that have a score of their own, apart from covering.
-func (q *query) plainCandidates(visit func(c candidate)) {
 	if !q.reference {
 		q.learnedCandidates(visit)
 		return
@@ -69,6 +51,19 @@ func (q *query) plainCandidates(visit func(c candidate)) {
 	for _, c := range q.scored {
 		visit(c)
 	}
+}
+
+// scoredNode returns the candidate of a node, if it has a score.
+func (q *query) scoredNode(n int32) (found candidate, ok bool) {
+	if q.reference {
+		return q.score(n)
+	}
+	q.candidates(func(c candidate) {
+		if c.node == n {
+			found, ok = c, true
+		}
+	})
+	return found, ok
 }
 
 // keep inserts a candidate into the ordered list of the limit best if it is one of them and wanted.
@@ -272,8 +267,6 @@ func (q *query) explain(c candidate) []Term {
 	switch c.formula {
 	case FormulaLogistic:
 		return withRest(q.learnedTerms(c), q.shownScore(c))
-	case FormulaCovers:
-		return q.coveringTerms(c)
 	case FormulaName:
 		return []Term{{"exact_match", 1, 1, 1}}
 	}
@@ -285,7 +278,7 @@ func (q *query) explain(c candidate) []Term {
 // shownScore returns the score of a candidate in answers, in [0, 1]. If the score was learned, it is the probability,
 // while candidate.score orders candidates on the scale of log-odds or logarithms.
 func (q *query) shownScore(c candidate) float64 {
-	if c.formula == FormulaLogistic || c.formula == FormulaCovers && !q.reference {
+	if c.formula == FormulaLogistic {
 		return min(max(c.p, 1e-300), 1-1e-15) // keeps the log-odds finite
 	}
 	return c.score
@@ -302,7 +295,7 @@ func withRest(terms []Term, score float64) []Term {
 
 // confidence returns the probability if the candidate has one, else the score, capped.
 func (c candidate) confidence() float64 {
-	if c.formula == FormulaLogistic || c.formula == FormulaCovers {
+	if c.formula == FormulaLogistic {
 		return min(Cap, c.p)
 	}
 	return min(Cap, c.score)

@@ -20,7 +20,6 @@ type scratch struct {
 	scored []candidate // those of the first looked candidateNodes that have a score
 	looked int
 	ranked []candidate
-	covers []candidate // capabilities that cover tools of the list
 	hits   []semantic.Hit
 	used   recentTasks
 
@@ -63,7 +62,7 @@ func (s *scratch) begin() {
 		clear(s.nodes.stamp)
 		s.nodes.epoch = 1
 	}
-	s.spelled, s.context, s.distinct, s.nodes.candidateNodes, s.covers = s.spelled[:0], s.context[:0], s.distinct[:0], s.nodes.candidateNodes[:0], s.covers[:0]
+	s.spelled, s.context, s.distinct, s.nodes.candidateNodes = s.spelled[:0], s.context[:0], s.distinct[:0], s.nodes.candidateNodes[:0]
 	s.scored, s.looked, s.used.known = s.scored[:0], 0, false
 }
 

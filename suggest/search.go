@@ -37,7 +37,6 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	})
 	var top []candidate
 	if !q.nothingFits() {
-		q.coverList()
 		top = q.best(limit, func(n int32) bool { return q.passes(n) && !slices.Contains(named, n) })
 	}
 	r.Context, r.Limit, r.Profile = q.spelled, limit, q.profile

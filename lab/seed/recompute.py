@@ -9,7 +9,7 @@ requests alone of the episodes, all different; a search is the same in every pro
 Inputs, read from the server and not checked, are the match of a text with a request (step "semantic" of POST
 /v1/explain), spectral clusters, which only capabilities use (GET /v1/graph), and the warning that nothing serves a
 request alone, whose answer is then empty. Recomputed are transitions, alpha, Adamic-Adar, PageRank, communities,
-outcomes, exclusions, all formulas, which capability covers, and the order.
+outcomes, exclusions, all formulas and the order.
 
 Ends with 1 where another id or formula has a place or a score differs by more than 1e-9 (the server stops PageRank at
 1e-10). Needs one source without a key and at most 256 ids, so that the server leaves out none of them.
@@ -189,23 +189,8 @@ def mixed(v, context, text):
     x = relevance * (1 + boost) * rates[v, None].reliability
     return x / (1 + x)
 
-def covered(c, first, context, text):
-    """How many of the first tools a capability covers, and the best of them; (0, None) if it does not cover them."""
-    parts, last = set(c["tools"]), context[-1] if context else None
-    begins = [t["tool"] for t in c.get("tasks", ()) if not t.get("depends_on")] or c["tools"][:1]
-    seen = [t for t in first[:1 if last else 10] if t in parts]
-    expected = list(seen)
-    for u in expected:
-        expected += [t for t in parts if t not in expected and count[u, t] and 2 * count[u, t] >= uses[u]]
-    if (not seen or len(expected) < max(2, len(parts) * (1 if last else 2 / 3)) or {c["id"], *parts} & set(context)
-            or rate_after(c["id"], last).excluded or rates[c["id"], None].reliability < 1
-            or text and text[c["id"]] < max(.5, .8 * max(text[t] for t in seen))
-            or last and first[0] not in begins):
-        return 0, None
-    return len(seen), seen[0]
-
 def ranking(context, text):
-    """All candidates in order: (-score, -number of covered tools, id, formula)."""
+    """All candidates in order: (-score, id, formula)."""
     found, last = {}, context[-1] if context else None
     for v in ids:
         scores = [(tool_score(v, last), "tool_score")] if last else []
@@ -216,13 +201,7 @@ def ranking(context, text):
         score, formula = max(scores, key=lambda s: s[0])
         exhausted = v in capabilities and set(capabilities[v]["tools"]) <= set(context)
         if score > 0 and not exhausted and not rate_after(v, last).excluded:
-            found[v] = -score, 0, v, formula
-    first = [v for _, _, v, _ in sorted(found.values()) if v not in capabilities][:10]
-    for v, c in capabilities.items():
-        n, best = covered(c, first, context, text)
-        if n:
-            own = found.get(v, (0, 0, v, ""))  # kept where it is the better one
-            found[v] = (own[0], -n, v, own[3]) if own[0] < found[best][0] else (found[best][0], -n, v, "covers")
+            found[v] = -score, v, formula
     return sorted(found.values())[:SHOWN]
 
 def semantic(context, request):
@@ -241,7 +220,7 @@ for context, request in questions:
     got = ask("/v1/next", {"context": context, "intent": request, "profile": "seed", "limit": SHOWN})
     have, foreign = got["suggestions"], not context and {"foreign_request", "no_intent_match"} & set(got["warnings"])
     want = [] if foreign else ranking(context, semantic(context, request) if request else None)
-    wrong = abs(len(want) - len(have)) + sum((a[2], a[3]) != (b["id"], b["formula"]) for a, b in zip(want, have))
+    wrong = abs(len(want) - len(have)) + sum((a[1], a[2]) != (b["id"], b["formula"]) for a, b in zip(want, have))
     apart = max((abs(a[0] + b["score"]) for a, b in zip(want, have)), default=0)
     if wrong or apart > TOLERANCE:
         print(f"after {context}, request {request!r}: {wrong} places differ, a score by {apart:.1e}")
