@@ -10,8 +10,7 @@ import (
 	"waymark/suggest/history"
 )
 
-// measureIncidence ranks and clusters the incidence of tools and capabilities. Without capabilities it clusters
-// the recurring sets of tools instead.
+// measureIncidence ranks and clusters the incidence of tools and capabilities.
 func (m *Measures) measureIncidence(ctx context.Context, c *history.Counts, opts MeasureOptions) error {
 	n := len(c.IDs)
 	m.groups.cluster, m.hyperRank = make([]int32, n), make([]float64, n)
@@ -35,11 +34,6 @@ func (m *Measures) measureIncidence(ctx context.Context, c *history.Counts, opts
 	}
 	if opts.WithoutSpectral {
 		return nil
-	}
-	if len(capNode) == 0 {
-		if inc, err = c.RecurringSets(); err != nil {
-			return fmt.Errorf("collect the sets of tools that recur: %w", err)
-		}
 	}
 	r, err := spectral.Cluster(inc.Matrix(), spectral.Options{Stop: ended(ctx)})
 	if err != nil {

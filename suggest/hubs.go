@@ -24,36 +24,45 @@ func (m *Measures) group(c *history.Counts) {
 	m.findHubs(c)
 }
 
-// findHubs sorts the nodes of each cluster by importance. It uses the communities of the transition graph instead
-// if there are fewer than two clusters, or if clusters of recurring tool sets contain fewer than half of the nodes
-// with a PageRank above 0.
+// findHubs lists the important nodes, those with a PageRank above 0: the most important of each group with several of
+// them, then the second of each, and so on; then the other nodes by importance. The groups are the spectral clusters or,
+// if there are fewer than two, the communities.
 func (m *Measures) findHubs(c *history.Counts) {
 	byRank := func(a, b int32) int { return cmpFloatID(m.rank[b], m.rank[a], c.IDs[a], c.IDs[b]) }
-	unimportant := func(n int32) bool { return m.rank[n] == 0 }
-	clustered, important := 0, 0
-	for i, l := range m.groups.cluster {
-		if !unimportant(int32(i)) {
-			important++
-			if l >= 0 {
-				clustered++
-			}
-		}
-	}
 	label := m.groups.cluster
-	if m.groups.clusters < 2 || len(c.Roles.Capabilities) == 0 && 2*clustered < important {
+	if m.groups.clusters < 2 {
 		label = m.groups.community
 	}
-	for _, g := range groups(label) {
-		g = slices.DeleteFunc(g, unimportant)
+	var major [][]int32
+	var rest []int32
+	for _, g := range append(groups(label), alone(label)) {
+		g = slices.DeleteFunc(g, func(n int32) bool { return m.rank[n] == 0 })
 		slices.SortFunc(g, byRank)
-		m.groups.hubs = append(m.groups.hubs, g)
-	}
-	for i, l := range label {
-		if l < 0 && !unimportant(int32(i)) {
-			m.groups.apart = append(m.groups.apart, int32(i))
+		if len(g) > 1 && label[g[0]] >= 0 {
+			major = append(major, g)
+		} else {
+			rest = append(rest, g...)
 		}
 	}
-	slices.SortFunc(m.groups.apart, byRank)
+	slices.SortFunc(major, func(a, b []int32) int { return byRank(a[0], b[0]) })
+	slices.SortFunc(rest, byRank)
+	for turn := 0; len(major) > 0; turn++ {
+		major = slices.DeleteFunc(major, func(g []int32) bool { return turn == len(g) })
+		for _, g := range major {
+			m.groups.hubs = append(m.groups.hubs, g[turn])
+		}
+	}
+	m.groups.hubs = append(m.groups.hubs, rest...)
+}
+
+// alone lists the nodes without a label.
+func alone(label []int32) (nodes []int32) {
+	for i, l := range label {
+		if l < 0 {
+			nodes = append(nodes, int32(i))
+		}
+	}
+	return nodes
 }
 
 // related is the number of nodes of a group that a query reads, the most important ones.
@@ -70,48 +79,13 @@ func leading(groups [][]int32, rank []float64) [][]int32 {
 	return groups
 }
 
-// hubs makes up to limit hubs candidates. It takes the most important nodes of the groups with several nodes in
-// turn, one of each group, and then the other nodes by importance.
+// hubs makes the first hubs that pass the filters candidates, at most limit.
 func (q *query) hubs(limit int) {
-	byRank := func(a, b int32) int { return cmpFloatID(q.rank(b), q.rank(a), q.IDs[a], q.IDs[b]) }
-	var major [][]int32
-	rest := q.passing(q.measures.groups.apart, limit)
-	for _, g := range q.measures.groups.hubs {
-		if g = q.passing(g, limit+1); len(g) > 1 {
-			major = append(major, g)
-		} else {
-			rest = append(rest, g...)
-		}
-	}
-	slices.SortFunc(major, func(a, b []int32) int { return byRank(a[0], b[0]) })
-	slices.SortFunc(rest, byRank)
-	var chosen []int32
-	for turn := range limit {
-		for _, g := range major {
-			if turn < len(g) {
-				chosen = append(chosen, g[turn])
-			}
-		}
-	}
-	chosen = append(chosen, rest...)
-	for _, n := range chosen {
-		if len(q.nodes.candidateNodes) < limit {
+	for _, n := range q.measures.groups.hubs {
+		if len(q.nodes.candidateNodes) < limit && q.passes(n) {
 			q.addCandidate(n)
 		}
 	}
-}
-
-// passing returns the first nodes that pass the filters, at most as many as given.
-func (q *query) passing(nodes []int32, most int) (first []int32) {
-	for _, n := range nodes {
-		if len(first) == most {
-			break
-		}
-		if q.passes(n) {
-			first = append(first, n)
-		}
-	}
-	return first
 }
 
 // cmpFloatID compares by number and then by id, which gives a total order.

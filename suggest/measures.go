@@ -57,8 +57,7 @@ type nodeGroups struct {
 	cluster    []int32                              // spectral cluster of tools and capabilities together, -1 = none
 	named      struct{ community, cluster []int32 } // the first member of each
 	clusters   int
-	hubs       [][]int32 // by cluster or community, its nodes with PageRank above 0, the most important first
-	apart      []int32   // such nodes without a cluster or community
+	hubs       []int32 // see findHubs
 	gaps       []float64
 }
 

@@ -107,8 +107,7 @@ func (m *Measures) describe(c *history.Counts) {
 	}
 }
 
-// joinGroups sets the cluster and the hypergraph PageRank of each tool. It does nothing without capabilities, because
-// then the clusters come from the same tasks that the models are fitted on.
+// joinGroups sets the cluster and the hypergraph PageRank of each tool. It does nothing without capabilities.
 func (m *Measures) joinGroups(c *history.Counts) {
 	if len(c.Roles.Capabilities) == 0 {
 		return
