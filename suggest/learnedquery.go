@@ -138,7 +138,7 @@ func (q *query) adopt(l *learned, ranking *rank.Answer) {
 		q.remember()
 	}
 	found := q.matchRecent()
-	if q.mode == Active && !found && q.value(rank.BestText)+q.value(rank.Known) == 0 {
+	if q.mode == Active && !found && q.value(rank.BestText)+q.value(rank.Known)+q.value(rank.Nearest) == 0 {
 		q.warn(WarnNoIntentMatch)
 	}
 	if q.reference && best >= 0 { // the tool with the best match, including tools used for similar requests
