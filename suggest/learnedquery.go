@@ -60,20 +60,20 @@ func (q *query) ask(profile string, vector []float32) error {
 		return err
 	}
 	l, fitted := q.fitted(wanted)
-	q.fit.done = q.fit.done[:0]
+	q.done = q.done[:0]
 	for _, n := range q.context {
 		if t := history.Of(l.tool, n, -1); t >= 0 {
-			q.fit.done = append(q.fit.done, t)
+			q.done = append(q.done, t)
 		}
 	}
-	if q.wording.intent == "" && (!fitted || len(q.fit.done) == 0) { // only the graph has evidence for this context
+	if q.wording.intent == "" && (!fitted || len(q.done) == 0) { // only the graph has evidence for this context
 		q.profile = ProfileSeed
 		q.adopt(l, nil)
 		return nil
 	}
 	q.reference = !fitted
 	s := q.situation(vector, len(q.kinds) > 0, func(t int32) bool { return q.passes(l.node[t]) })
-	s.Context, s.Around = q.fit.done, q.around
+	s.Context, s.Around = q.done, q.around
 	answer := l.ranker.Next
 	switch {
 	case q.reference:

@@ -130,7 +130,7 @@ func (q *query) stop() float64 {
 		return 0
 	}
 	if !q.reference {
-		return min(Cap, q.learned.ranker.Over(q.fit.done))
+		return min(Cap, q.learned.ranker.Over(q.done))
 	}
 	u := q.Usage.At(q.last)
 	return min(Cap, StopProbability(u.Ends, u.Steps, q.Totals.Episodes, q.Totals.Steps))

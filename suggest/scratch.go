@@ -23,11 +23,6 @@ type scratch struct {
 	hits   []semantic.Hit
 	used   recentTasks
 
-	fit fitBuffers
-}
-
-// fitBuffers are the buffers of learned rankings.
-type fitBuffers struct {
 	done []int32 // tools of the context, by the numbers of learned
 }
 

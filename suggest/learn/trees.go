@@ -132,7 +132,7 @@ type gradient int64
 // weight, and each is rounded by at most half a unit.
 func (f *fit) measure() {
 	total := 0.0
-	for i := range f.questions() {
+	for i := range f.rows.questions() {
 		total += 2 * weight(f.rows.Weight, i)
 	}
 	f.unit = 1 << 14
@@ -323,7 +323,7 @@ func (f *fit) derive() {
 // of -ln(e^s / (e^s + W)), where W = Σ e^s of the wrong rows. Right rows do not compete with each other.
 func (f *fit) compete(q int) (loss float64) {
 	r := f.rows
-	from, to := f.question(q)
+	from, to := f.rows.Question(q)
 	best := slices.Max(f.score[from:to])
 	wrong, right := 0.0, 0.0
 	for i := from; i < to; i++ {
@@ -359,23 +359,23 @@ func (f *fit) compete(q int) (loss float64) {
 }
 
 // questions returns the number of questions. A row that stands alone counts as one.
-func (f *fit) questions() int {
-	if f.rows.Questions == nil {
-		return f.rows.Len()
+func (r *Rows) questions() int {
+	if r.Questions == nil {
+		return r.Len()
 	}
-	return len(f.rows.Questions)
+	return len(r.Questions)
 }
 
-// question returns the range of the rows of question q.
-func (f *fit) question(q int) (from, to int) {
-	if f.rows.Questions == nil {
+// Question returns the range of the rows of question q.
+func (r *Rows) Question(q int) (from, to int) {
+	if r.Questions == nil {
 		return q, q + 1
 	}
-	to = f.rows.Len()
-	if q+1 < len(f.rows.Questions) {
-		to = int(f.rows.Questions[q+1])
+	to = r.Len()
+	if q+1 < len(r.Questions) {
+		to = int(r.Questions[q+1])
 	}
-	return int(f.rows.Questions[q]), to
+	return int(r.Questions[q]), to
 }
 
 func weight(w []float32, i int) float64 {
@@ -410,11 +410,11 @@ type part struct {
 // grow fits one tree to the derivatives.
 func (f *fit) grow(tree uint64) []node {
 	var rows []int32
-	for q := range f.questions() {
+	for q := range f.rows.questions() {
 		if f.held != nil && f.held[q] || chance('r', tree, uint64(q)) >= rowShare {
 			continue
 		}
-		from, to := f.question(q)
+		from, to := f.rows.Question(q)
 		for i := from; i < to; i++ {
 			if f.rows.Questions == nil || f.slope[i] != 0 {
 				rows = append(rows, int32(i))

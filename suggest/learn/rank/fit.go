@@ -86,7 +86,7 @@ func Fit(texts *Texts, tasks []*Task, o Options) *Model {
 		return m
 	}
 	numeric.Each(len(needs.Questions), func(q int) {
-		from, to := needs.question(q)
+		from, to := needs.Question(q)
 		finders[needs.folds[from]%2].setFound(needs.Values[from*int(featureCount):to*int(featureCount)], needs.times[from:to])
 	})
 	needs.Questions = nil
@@ -281,7 +281,7 @@ func (r *ranker) familiarise(x *examples) {
 	var similarity []float64
 	for q, k := range x.kinds {
 		if k == recorded {
-			from, _ := x.question(q)
+			from, _ := x.Question(q)
 			similarity = append(similarity, float64(x.row(from)[Nearest]))
 		}
 	}

@@ -90,15 +90,6 @@ func (x *examples) row(i int) []float32 {
 	return x.Values[i*int(featureCount) : (i+1)*int(featureCount)]
 }
 
-// question returns the range of the rows of question q.
-func (x *examples) question(q int) (from, to int) {
-	to = x.Len()
-	if q+1 < len(x.Questions) {
-		to = int(x.Questions[q+1])
-	}
-	return int(x.Questions[q]), to
-}
-
 func (x *examples) which(is func(i int) bool) []bool {
 	held := make([]bool, len(x.folds))
 	for i := range held {

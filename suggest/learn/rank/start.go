@@ -55,12 +55,9 @@ func (prior start) calibrate(x *examples) start {
 				h[0], h[1], cross = h[0]+c, h[1]+float64(c*float64(v*v)), cross+float64(c*v)
 			}
 		}
-		for q, from := range x.Questions {
-			to := x.Len()
-			if q+1 < len(x.Questions) {
-				to = int(x.Questions[q+1])
-			}
-			first, second := s.derive(x, int(from), to)
+		for q := range x.Questions {
+			from, to := x.Question(q)
+			first, second := s.derive(x, from, to)
 			g[1] += float64(float64(x.Weight[q]) * first)
 			h[1] += float64(float64(x.Weight[q]) * second)
 		}

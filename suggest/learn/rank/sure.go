@@ -81,7 +81,7 @@ func (r *ranker) chance(score float64, row []float32) float64 {
 
 // ordered returns the rows of a question by falling score, and the sum of all odds relative to those of the first.
 func (r *ranker) ordered(x *examples, q int) (list []Ranked, sum float64) {
-	from, to := x.question(q)
+	from, to := x.Question(q)
 	for i := from; i < to; i++ {
 		list = append(list, Ranked{int32(i), r.score(x.row(i))})
 	}
