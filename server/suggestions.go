@@ -18,11 +18,12 @@ type (
 	nextBody struct {
 		suggest.NextRequest
 		atSeq
+		brief bool // the answer does not describe the model
 	}
 	dagBody struct {
 		suggest.DAGRequest
 		atSeq
-		brief bool // the answer has no paths and alternatives
+		brief bool // the answer has no paths and alternatives, and does not describe the model
 	}
 	searchBody struct {
 		suggest.SearchRequest
@@ -37,10 +38,13 @@ type (
 	}
 )
 
-// Brief sets the defaults of MCP: no explanation.
-func (b *nextBody) Brief() { b.Explain = cmp.Or(b.Explain, new(bool)) }
+// Brief sets the defaults of MCP: no explanation, and without one no description of the model.
+func (b *nextBody) Brief() {
+	b.Explain = cmp.Or(b.Explain, new(bool))
+	b.brief = !*b.Explain
+}
 
-// Brief sets the defaults of MCP: no explanation, and without one neither paths nor alternatives.
+// Brief sets the defaults of MCP: no explanation, and without one neither paths nor alternatives nor the model.
 func (b *dagBody) Brief() {
 	b.Explain = cmp.Or(b.Explain, new(bool))
 	b.brief = !*b.Explain
@@ -75,7 +79,11 @@ func next(ctx context.Context, e *live.Engine, q *question[nextBody]) (a suggest
 		return a, err
 	}
 	q.Body.Vector = e.Vector(ctx, q.Body.Intent)
-	return e.Next(e.Model(), api.From(ctx).Tools, q.Body.NextRequest)
+	a, err = e.Next(e.Model(), api.From(ctx).Tools, q.Body.NextRequest)
+	if q.Body.brief {
+		a.Model = suggest.ModelInfo{}
+	}
+	return a, err
 }
 
 func dag(ctx context.Context, e *live.Engine, q *question[dagBody]) (a suggest.DAGAnswer, err error) {
@@ -88,7 +96,7 @@ func dag(ctx context.Context, e *live.Engine, q *question[dagBody]) (a suggest.D
 	q.Body.Vector = e.Vector(ctx, q.Body.Intent)
 	a, err = e.Plan(e.Model(), api.From(ctx).Tools, q.Body.DAGRequest)
 	if q.Body.brief {
-		a.Paths, a.Alternatives = []suggest.Path{}, []suggest.Alternative{}
+		a.Paths, a.Alternatives, a.Model = []suggest.Path{}, []suggest.Alternative{}, suggest.ModelInfo{}
 	}
 	return a, err
 }

@@ -160,7 +160,7 @@ type NextAnswer struct {
 	Stop         float64      `json:"stop"`      // probability that the task ends here
 	Abstained    bool         `json:"abstained"` // the list of suggestions is empty
 	Mode         Mode         `json:"mode"`
-	Model        ModelInfo    `json:"model"`
+	Model        ModelInfo    `json:"model,omitzero"`
 	Warnings     []string     `json:"warnings"`
 	UnknownIDs   []UnknownID  `json:"unknown_ids,omitempty"`
 	Waiting      string       `json:"waiting,omitempty"` // in an empty or weak answer: note on the entries to approve
@@ -302,7 +302,7 @@ type DAGAnswer struct {
 	Warnings      []string      `json:"warnings"`
 	UnknownIDs    []UnknownID   `json:"unknown_ids,omitempty"`
 	Waiting       string        `json:"waiting,omitempty"` // in an empty or weak answer: note on the entries to approve
-	Model         ModelInfo     `json:"model"`
+	Model         ModelInfo     `json:"model,omitzero"`
 }
 
 // ExplainRequest asks why an id is, or is not, suggested in a situation.
