@@ -14,7 +14,7 @@ import (
 //	match(d) = Σ_w idf(w) · max_u near(w, u)·own(u, d) / Σ_w idf(w)
 //
 // w are the words of the request and u the words of the index. own(u, d) in [0, 1] is how fully document d covers u in
-// its name, text and parameters. near(w, u) is the similarity by thesaurus, 1 for the word itself.
+// its name, text and parameters. near(w, u) is the similarity by thesaurus and word vectors, 1 for the word itself.
 // Only the best match of each word of the request counts: a document with five words for it gains nothing over one.
 //
 // A Matcher is immutable and safe for concurrent use.
@@ -24,7 +24,8 @@ type Matcher struct {
 	words   *Thesaurus
 	bound   [][]int32 // by entry of the thesaurus, its terms in the index; nil if the index lacks one
 	vectors *WordVectors
-	places  space     // of the documents, computed from the vectors of their words
+	places  space // of the documents, computed from the vectors of their words
+	terms   termVectors
 	pool    sync.Pool // *Matching
 }
 
@@ -71,6 +72,7 @@ func (m *Matcher) place() {
 	ix, dimension := m.index, m.vectors.Dimension()
 	m.places = space{dimension: dimension, flat: make([]float32, ix.docs*dimension)}
 	vectors := make([]float64, len(ix.words.terms)*dimension)
+	m.terms = newTermVectors(dimension)
 	type word struct {
 		term int
 		own  float32
@@ -79,6 +81,7 @@ func (m *Matcher) place() {
 	for t, stem := range ix.words.terms {
 		vector := vectors[t*dimension : (t+1)*dimension]
 		if m.vectors.Vector(vector, stem) {
+			m.terms.add(int32(t), vector)
 			doc, own := ix.having(int32(t))
 			for k, d := range doc {
 				words[d] = append(words[d], word{t, own[k]})
@@ -109,13 +112,15 @@ type Matching struct {
 	words    []wanted
 	related  []Relation
 	variants []variant
-	most     float64   // Σ idf
-	sum      []float64 // by document
-	best     []float64 // by document, for the current word
-	touched  []int32   // documents with a sum
-	met      []int32   // documents with a best
-	row      []float64
-	folded   []float32 // vector of the request; empty if none of its words has one
+	nearest  []Hit
+	codeScan
+	most    float64   // Σ idf
+	sum     []float64 // by document
+	best    []float64 // by document, for the current word
+	touched []int32   // documents with a sum
+	met     []int32   // documents with a best
+	row     []float64
+	folded  []float32 // vector of the request; empty if none of its words has one
 }
 
 // variant states that documents with all of the terms match a word of the request, as a synonym or another spelling.
@@ -147,6 +152,7 @@ func (m *Matcher) Match(text string) *Matching {
 		terms := m.bound[r.Entry]
 		x.variants = append(x.variants, variant{r.Word, terms, float64(r.Near * x.idfRatio(terms, x.words[r.Word].idf))})
 	}
+	x.findAlike()
 	for _, second := range []bool{false, true} {
 		for i := range x.words {
 			if w := &x.words[i]; w.idf > 0 && w.weak == second {

@@ -105,6 +105,30 @@ func TestWordVectorsOrderDocuments(t *testing.T) {
 		order = append(order, h.Doc)
 	}
 	require.Equal(t, []int32{2, 1, 0}, order)
+	require.Greater(t, x.Of(1), x.Of(0)+0.2, "a boat is like a vessel, a ship is not")
+}
+
+// The products of codes are the same with and without instructions for vectors.
+func TestCodeDots(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	const rows = 37
+	for _, width := range []int{16, 128} {
+		query, code, got := make([]int16, width), make([]int8, rows*width), make([]int32, rows)
+		for i := range query {
+			query[i] = int16(random.IntN(8191) - 4095)
+		}
+		for i := range code {
+			code[i] = int8(random.IntN(255) - 127)
+		}
+		codeDots(query, code, got)
+		for r := range rows {
+			want := 0
+			for i, c := range code[r*width : (r+1)*width] {
+				want += int(query[i]) * int(c)
+			}
+			require.Equal(t, int32(want), got[r])
+		}
+	}
 }
 
 // The best documents are those of a sort of all of them, with word vectors and without, whatever is looked at.
