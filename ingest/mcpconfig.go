@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -106,11 +105,13 @@ func Launches(name string, text []byte) (all []Launch, complaints []string, err 
 // launches visits the servers of a configuration in the order of precedence that hosts use: servers of the user
 // before those of single projects. Only the first of several servers with the same name is visited.
 func launches(file string, text []byte, visit func(name string, l Launch, err error)) error {
-	notation, decode := "TOML", toml.Unmarshal
-	if ext := strings.ToLower(filepath.Ext(file)); ext == ".yaml" || ext == ".yml" {
-		notation, decode = "YAML", yaml.Unmarshal
-	}
-	root, err := parse(text, notation, decode)
+	root, err := parse(text, "TOML", func(text []byte, into any) error {
+		err := toml.Unmarshal(text, into)
+		if err != nil && yaml.Unmarshal(text, into) == nil {
+			return nil
+		}
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
@@ -175,7 +176,7 @@ func launch(name string, d *document) (Launch, error) {
 	}
 	var e entry
 	var list []string
-	err = errors.New("is no object")
+	err = errors.New("is not an object")
 	if d != nil && d.raw[0] == '{' {
 		err = codec.UnmarshalForeign(d.raw, &e)
 	}
