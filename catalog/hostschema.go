@@ -23,7 +23,7 @@ func HostSchema(schema json.RawMessage) (json.RawMessage, error) {
 	v, _ := Decode(schema)
 	root, ok := v.(map[string]any)
 	if !ok {
-		return nil, errors.New("the schema is no JSON object")
+		return nil, errors.New("the schema is not a JSON object")
 	}
 	if kind, typed := root["type"]; typed && !slices.Contains(words(kind), "object") {
 		return nil, fmt.Errorf("the type of the schema is %v, want \"object\"", kind)
@@ -65,7 +65,7 @@ func mend(schema map[string]any) error {
 					named[name] = map[string]any{"not": map[string]any{}}
 				}
 				if _, ok := named[name].(map[string]any); !ok {
-					return fmt.Errorf("the property %s is no schema", ShownID(name))
+					return fmt.Errorf("the property %s is not a schema", ShownID(name))
 				}
 				all = append(all, named[name])
 			}

@@ -40,12 +40,12 @@ func TestHostSchema(t *testing.T) {
 
 func TestHostSchemaRefuses(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
-		{`true`, "the schema is no JSON object"},
-		{`[]`, "the schema is no JSON object"},
+		{`true`, "the schema is not a JSON object"},
+		{`[]`, "the schema is not a JSON object"},
 		{`{"type":"array"}`, `the type of the schema is array`},
 		{`{"type":"object","properties":{"a":"string"}}`, "the property a is no schema"},
-		{`{"type":"object","properties":{`, "the schema is no JSON object"},
-		{`{"type":"object"} {}`, "the schema is no JSON object"},
+		{`{"type":"object","properties":{`, "the schema is not a JSON object"},
+		{`{"type":"object"} {}`, "the schema is not a JSON object"},
 	} {
 		_, err := HostSchema(json.RawMessage(tt.in))
 		require.ErrorContains(t, err, tt.want, tt.in)

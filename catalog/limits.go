@@ -186,7 +186,7 @@ func normalSchema(field string, schema json.RawMessage) (json.RawMessage, error)
 	case len(schema) == 0, string(schema) == "null":
 		return nil, nil
 	case !bytes.ContainsAny(schema[:1], "{tf"):
-		return nil, fmt.Errorf("%s is no JSON object", field)
+		return nil, fmt.Errorf("%s is not a JSON object", field)
 	}
 	if len(schema) > MaxSchema {
 		return nil, fmt.Errorf("%s is %d bytes long, the limit is %d", field, len(schema), MaxSchema)

@@ -50,7 +50,7 @@ func TestToolNormalise(t *testing.T) {
 		{"direction mark", Tool{ID: "a", Name: "b\u202e"}, `tool "a": name`},
 		{"description", Tool{ID: "a", Description: strings.Repeat("x", MaxDescription+1)}, `tool "a": description is 8193 bytes`},
 		{"schema size", Tool{ID: "a", InputSchema: json.RawMessage(`{"a":"` + strings.Repeat("x", MaxSchema) + `"}`)}, "input schema"},
-		{"schema is a list", Tool{ID: "a", InputSchema: json.RawMessage(`[]`)}, "input schema is no JSON object"},
+		{"schema is a list", Tool{ID: "a", InputSchema: json.RawMessage(`[]`)}, "input schema is not a JSON object"},
 		{"requires nothing in words", Tool{ID: "a", Requires: []string{" "}}, `tool "a": requires: a tool without an id`},
 		{"requires what is no id", Tool{ID: "a", Requires: []string{"b\nc"}}, "requires"},
 		{"requires too many", Tool{ID: "a", Requires: many(maxRequires + 1)}, "requires 257 tools, the limit is 256"},

@@ -102,7 +102,7 @@ func (k DigestKey) digester() *digester {
 	return &digester{mac: hmac.New(sha256.New, k[:])}
 }
 
-var errFull = errors.New("no room for more digests")
+var errFull = errors.New("there is no space for more digests")
 
 // document adds the digests of one document. It returns false if the document is not valid JSON.
 func (w *digester) document(document []byte) bool {

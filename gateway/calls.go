@@ -249,7 +249,7 @@ const OwnMember = "_waymark"
 func resultOf(raw json.RawMessage, t *contract, strict bool) run.Result {
 	var a answer
 	if len(raw) == 0 || raw[0] != '{' {
-		return failed(run.FailedTool, "the server answered %s, which is no result of a tool", catalog.Cut(string(raw), 40))
+		return failed(run.FailedTool, "the server answered %s, which is not a result of a tool", catalog.Cut(string(raw), 40))
 	}
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return failed(run.FailedTool, "the server's answer cannot be read: %v", err)
@@ -275,7 +275,7 @@ func resultOf(raw json.RawMessage, t *contract, strict bool) run.Result {
 		a.Content = json.RawMessage("[]")
 	}
 	if a.Content[0] != '[' {
-		return failed(run.FailedTool, "the server's content is no list")
+		return failed(run.FailedTool, "the server's content is not a list")
 	}
 	r := run.Result{Content: a.Content, Structured: a.StructuredContent,
 		Members: membersOf(raw, "content", "structuredContent", "isError", "resultType", "inputRequests", "requestState")}

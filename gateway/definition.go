@@ -89,7 +89,7 @@ func (d *Definition) Check() error {
 	}
 	for _, name := range d.variables() {
 		if !variableName.MatchString(name) {
-			return fmt.Errorf("server %q: %q is no name of a variable", d.ID, name)
+			return fmt.Errorf("server %q: %q is not a name of a variable", d.ID, name)
 		}
 		if loads(name) {
 			return fmt.Errorf("server %q: the variable %s makes programs load other code, so it is not passed on", d.ID, name)

@@ -40,7 +40,7 @@ import (
 // The errors of an operator's request.
 var (
 	ErrUnknown      = errors.New("there is nothing of this name")
-	ErrChangedAgain = errors.New("it is not what was shown: it changed again")
+	ErrChangedAgain = errors.New("it changed again after it was shown")
 )
 
 // Catalog receives the tools that may be used.
@@ -159,7 +159,7 @@ type Withheld struct {
 // Open reads the stored agreements. It starts no server.
 func Open(ctx context.Context, o Options) (*Gateway, error) {
 	if o.Table == (storage.Table{}) {
-		return nil, errors.New("a gateway needs a table for what is agreed to")
+		return nil, errors.New("a gateway needs a table for approvals")
 	}
 	o = o.filled()
 	r, err := openRegister(ctx, o)
@@ -393,7 +393,7 @@ func (c *contract) arguments(given json.RawMessage) (json.RawMessage, run.Result
 	}
 	given = catalog.ParseStrings(given, json.RawMessage(`{"type":"object"}`))
 	if given[0] != '{' || !json.Valid(given) {
-		return nil, failed(run.FailedArgument, "the arguments are no JSON object")
+		return nil, failed(run.FailedArgument, "the arguments are not a JSON object")
 	}
 	wrong, _ := c.input.Check(given)
 	if len(wrong) > 0 {
@@ -434,7 +434,7 @@ func (g *Gateway) find(id string, up *upstream) (*contract, run.Result) {
 	case up != nil:
 		return nil, failed(run.FailedUnknown, "server %s has no tool %q", server, name)
 	case defined:
-		return nil, failed(run.FailedUnavailable, "nobody agreed to start server %s as it is defined now; whoever runs waymark can, with: waymark gateway add", server)
+		return nil, failed(run.FailedUnavailable, "the start of server %s, as it is defined now, is not approved; approve it with: waymark gateway add", server)
 	}
 	return nil, failed(run.FailedUnknown, "no connected server offers %s", id)
 }

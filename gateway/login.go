@@ -279,7 +279,7 @@ func cutError(e *oauth2.RetrieveError) string {
 func awaitCode(ctx context.Context, listener net.Listener, state string) (result *auth.AuthorizationResult, err error) {
 	ctx, came := context.WithCancel(ctx)
 	defer came()
-	err = errors.New("nobody granted access in time")
+	err = errors.New("access was not granted in time")
 	var once sync.Once
 	srv := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()

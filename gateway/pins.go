@@ -87,7 +87,7 @@ func (p *pin) withheld() (w Withheld, held bool) {
 	w = Withheld{ID: p.ID, Server: server, Changed: []string{}, Flags: []string{}}
 	switch {
 	case p.broken:
-		w.Reason, w.Detail = ReasonStore, "what was approved of it cannot be read"
+		w.Reason, w.Detail = ReasonStore, "its approvals cannot be read"
 		return w, true
 	case p.Waits == nil:
 		return w, false
@@ -187,7 +187,7 @@ func (r *register) load(ctx context.Context) (changed bool, err error) {
 	is := &agreements{rows: map[string][]byte{}, pins: map[string]*pin{}}
 	for e, err := range r.table.List(ctx, rows) {
 		if err != nil {
-			return false, fmt.Errorf("gateway: read what was agreed to: %w", err)
+			return false, fmt.Errorf("gateway: read the approvals: %w", err)
 		}
 		is.take(e.Key, append([]byte{}, e.Value...))
 	}
@@ -276,7 +276,7 @@ func (r *register) forget(ctx context.Context, server string) (ids []string, err
 }
 
 // errNoConsent means that the agreement is for another definition. The list of this one must not approve anything.
-var errNoConsent = errors.New("nobody agreed to start it as it is defined here")
+var errNoConsent = errors.New("its start, as it is defined here, is not approved")
 
 // compare compares the tools that a server lists with their pins. A tool whose contract equals the approved one stays
 // approved; any other waits for approval. The first list of a server is approved except for suspicious tools.

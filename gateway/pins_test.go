@@ -20,7 +20,7 @@ const aTool = `{"name":"send","title":"Send","description":"Send a message to a 
  "tags":{"type":"array","items":{"type":"string"},"uniqueItems":true}},"dependentRequired":{"at":["priority","tags"]}},
 "outputSchema":{"type":"object","required":["id"],"properties":{"id":{"type":"string"},"sent":{"type":"boolean"}}}}`
 
-// eachLeaf calls f for each value of a document that is no object or list, with a way to replace it.
+// eachLeaf calls f for each value of a document that is not an object or list, with a way to replace it.
 func eachLeaf(v any, set func(any), f func(old any, set func(any))) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -219,7 +219,7 @@ func (l *link) pages(ctx context.Context, list string, room func(items, bytes in
 		var answer map[string]json.RawMessage
 		var items []json.RawMessage
 		if json.Unmarshal(raw, &answer) != nil || answer == nil || answer[list] != nil && json.Unmarshal(answer[list], &items) != nil {
-			return all, fmt.Errorf("its %s/list is no list of %s", list, list)
+			return all, fmt.Errorf("its %s/list is not a list of %s", list, list)
 		}
 		for _, item := range items {
 			if isNull(item) {

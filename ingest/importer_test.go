@@ -172,7 +172,7 @@ func TestMCPConfig(t *testing.T) {
 		".mcp.json:0 server github",
 		`.mcp.json:0 server nothing dropped: server "nothing" has neither command nor url`,
 		".mcp.json:0 server shell",
-		`.mcp.json:0 server wrong dropped: server "wrong" is no object`,
+		`.mcp.json:0 server wrong dropped: server "wrong" is not an object`,
 		".mcp.json:0 server zap",
 		"codex.toml:0 server files",
 		"codex.toml:0 server remote",

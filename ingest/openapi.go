@@ -77,7 +77,7 @@ var methods = []string{"get", "head", "post", "put", "patch", "delete", "options
 func knownVersion(root *document) error {
 	switch version := root.text("openapi swagger"); {
 	case version == "":
-		return errors.New("is no OpenAPI document")
+		return errors.New("is not an OpenAPI document")
 	case !slices.Contains([]string{"2.0", "3.0", "3.1"}, version[:min(len(version), 3)]):
 		return fmt.Errorf("OpenAPI %.20s is not read; want 2.0, 3.0 or 3.1", version)
 	}
@@ -138,7 +138,7 @@ var inPointer = strings.NewReplacer("~1", "/", "~0", "~")
 func (d *openAPI) follow(v *document) (*document, error) {
 	for range 16 {
 		if v == nil || v.raw[0] != '{' {
-			return nil, errors.New("is no object")
+			return nil, errors.New("is not an object")
 		}
 		file, pointer := v.target()
 		if pointer == "" {
@@ -155,11 +155,11 @@ func (d *openAPI) follow(v *document) (*document, error) {
 			}
 		}
 		if to == nil {
-			return nil, fmt.Errorf("reference %.100q leads nowhere", v.text("$ref"))
+			return nil, fmt.Errorf("reference %.100q is not found", v.text("$ref"))
 		}
 		v = to
 	}
-	return nil, errors.New("references run in a circle")
+	return nil, errors.New("references form a cycle")
 }
 
 func (d *openAPI) tool(method, at string, item *document) (*catalog.Tool, error) {

@@ -139,7 +139,7 @@ func TestOpenAPI2(t *testing.T) {
 	require.JSONEq(t, `{"type":"object","required":["file","id"],"properties":{"id":{"type":"string"},"file":{"type":"string"}}}`, string(tools["shelf:load"].InputSchema))
 }
 
-// A schema that refers to many others keeps the nearest; null beside a reference is kept, and a reference that leads nowhere is
+// A schema that refers to many others keeps the nearest; null beside a reference is kept, and a reference that is not found is
 // reported.
 func TestOpenAPIReferences(t *testing.T) {
 	tools, report := openAPITools(t, ReadFrom(t.Context(), strings.NewReader(`{"openapi":"3.1.0","info":{"title":"r"},"paths":{"/x":{"post":{"operationId":"x","requestBody":{"required":true,"content":{"application/json":{"schema":{"$ref":"#/components/schemas/S"}}}}}}},

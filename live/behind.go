@@ -23,7 +23,7 @@ func (b *Behind) String() string {
 	if b == nil {
 		return "everything counts the last event"
 	}
-	since := "there was no build yet"
+	since := "nothing has been built yet"
 	if b.Build > 0 {
 		since = fmt.Sprintf("as of event %d", b.Build)
 		if !b.Since.IsZero() {

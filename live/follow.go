@@ -115,7 +115,7 @@ func (e *Engine) follow() {
 		existed = exists
 		var again <-chan time.Time
 		if err != nil && ctx.Err() == nil {
-			e.opts.Logger.Warn("what other processes changed is not known here yet", "workspace", e.name, "error", err)
+			e.opts.Logger.Warn("changes of other processes are not known here yet", "workspace", e.name, "error", err)
 			again = time.After(followRetry)
 		}
 		select {

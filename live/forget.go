@@ -64,11 +64,11 @@ func (e *Engine) Forget(ctx context.Context, sel Selection) (ForgetResult, error
 		if err := e.rebuildAndWait(ctx, true); err == nil {
 			break
 		} else if !errors.Is(err, context.Canceled) {
-			return r, fmt.Errorf("erased %d events, but not what was learned from them: %w", r.Erased, err)
+			return r, fmt.Errorf("erased %d events, but the model still contains them: %w", r.Erased, err)
 		}
 	}
 	if err := e.dropProposals(ctx); err != nil {
-		return r, fmt.Errorf("erased %d events, but not what was proposed because of them: %w", r.Erased, err)
+		return r, fmt.Errorf("erased %d events, but not the proposals based on them: %w", r.Erased, err)
 	}
 	r.Seq = e.Counted()
 	return r, nil

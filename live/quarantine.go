@@ -61,7 +61,7 @@ func reasons(flags, changed []string) []string {
 		return append([]string{"its contract changed: " + strings.Join(changed, ", ")}, flags...)
 	}
 	if len(flags) == 0 {
-		return []string{"nobody has approved it yet"}
+		return []string{"it is not approved yet"}
 	}
 	return flags
 }
@@ -120,7 +120,7 @@ func (q *quarantine) sync(ctx context.Context) error {
 
 func readQuarantined(id string, value []byte) (row Quarantined) {
 	if json.Unmarshal(value, &row) != nil || row.ID != id {
-		row = Quarantined{ID: id, Kind: catalog.KindTool, Flags: []string{"what was found about it cannot be read"}}
+		row = Quarantined{ID: id, Kind: catalog.KindTool, Flags: []string{"its findings cannot be read"}}
 	}
 	return row
 }

@@ -285,7 +285,7 @@ func (w *writer) checkSource(r *Rule) error {
 	case r.Tool != "" || r.After != "" || r.Intent != "" || r.Alias != "":
 		return invalidRule("source", "a rule about a source names nothing else")
 	case !history.HasKey(r.Source):
-		return invalidRule("source", fmt.Sprintf("%q has no key: what it reports counts in full", r.Source))
+		return invalidRule("source", fmt.Sprintf("%q has no key: its reports count in full", r.Source))
 	case !known && !w.state.HasSource(r.Source):
 		return &suggest.RequestError{Kind: suggest.NotFound, Field: "source", Detail: fmt.Sprintf("%q has recorded nothing", r.Source)}
 	}

@@ -155,7 +155,7 @@ func (c *checker) root(q Request) {
 		c.wrong("", "params", "has %d bytes, at most %d", len(params), maxParams)
 		return
 	case json.Unmarshal(params, &object) != nil || object == nil:
-		c.wrong("", "params", "is no object")
+		c.wrong("", "params", "is not an object")
 		return
 	}
 	if q.Capability == "" {
@@ -254,7 +254,7 @@ func (c *checker) scope(sc scope, tasks []catalog.Task, output json.RawMessage) 
 		case twice:
 			c.wrong(path, "", "occurs twice")
 		case t.ID == "intent" || t.ID == "params" || strings.Contains(t.ID, "/"):
-			c.wrong(path, "", "is no id for a task: intent and params mean something else in references, and / stands between capabilities and their tasks")
+			c.wrong(path, "", "is not an id for a task: intent and params mean something else in references, and / stands between capabilities and their tasks")
 		}
 		sc.byID[t.ID] = i
 		sc.nodes = append(sc.nodes, len(c.plan.nodes))

@@ -282,7 +282,7 @@ func (c compiler) value(raw json.RawMessage) (*value, error) {
 	tree, err := catalog.Decode(raw)
 	switch {
 	case err != nil:
-		return nil, errors.New("is no JSON")
+		return nil, errors.New("is not JSON")
 	case !bytes.ContainsRune(raw, '$') && !bytes.Contains(raw, []byte(`\u0024`)):
 		return &value{tree: raw}, nil
 	}
@@ -322,7 +322,7 @@ func (c compiler) special(key string, body any, reads *[]any) (read any, err err
 	case key == "$value":
 		return body, nil
 	case !ok:
-		return nil, fmt.Errorf("%s is no string", key)
+		return nil, fmt.Errorf("%s is not a string", key)
 	case key == "$from":
 		read, err = parseReference(text, c)
 	default:
@@ -490,7 +490,7 @@ func parseStep(text string) (s step, rest string, err error) {
 	s = step{"", -1}
 	switch {
 	case m == nil:
-		return s, "", fmt.Errorf("%.20q is no step into a value: .name, [0] or [\"name\"]", text)
+		return s, "", fmt.Errorf("%.20q is not a step into a value: .name, [0] or [\"name\"]", text)
 	case m[1] != "":
 		s.name = m[1]
 	case m[2] != "":

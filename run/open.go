@@ -119,19 +119,19 @@ func (q *Request) Set(values map[string]json.RawMessage) error {
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if key == "intent" {
 			if json.Unmarshal(values[key], &q.DAG.Intent) != nil {
-				problems = append(problems, Problem{Argument: "values.intent", Detail: "is no string"})
+				problems = append(problems, Problem{Argument: "values.intent", Detail: "is not a string"})
 			}
 			continue
 		}
 		var members map[string]json.RawMessage
 		if json.Unmarshal(values[key], &members) != nil || members == nil {
-			problems = append(problems, Problem{Argument: "values." + key, Detail: "is no object of arguments"})
+			problems = append(problems, Problem{Argument: "values." + key, Detail: "is not an object of arguments"})
 			continue
 		}
 		if key == "params" {
 			all := map[string]json.RawMessage{}
 			if len(q.DAG.Params) > 0 && json.Unmarshal(q.DAG.Params, &all) != nil {
-				problems = append(problems, Problem{Argument: "params", Detail: "is no object"})
+				problems = append(problems, Problem{Argument: "params", Detail: "is not an object"})
 				continue
 			}
 			maps.Copy(all, members)

@@ -71,7 +71,7 @@ func TestFormOfMissingValues(t *testing.T) {
 func TestSetRefusesByName(t *testing.T) {
 	for values, want := range map[string]string{
 		`{"b":{"x":1}}`: `values.b: there is no such task; there are a`,
-		`{"a":3}`:       `values.a: is no object of arguments`,
+		`{"a":3}`:       `values.a: is not an object of arguments`,
 		`{"intent":3}`:  `values.intent: is no string`,
 	} {
 		q := dag(task("a", "fs:echo", ""))

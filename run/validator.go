@@ -53,7 +53,7 @@ func NewValidator(text json.RawMessage) (v *Validator, err error) {
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
-		return nil, fmt.Errorf("the schema is no JSON: %w", err)
+		return nil, fmt.Errorf("the schema is not JSON: %w", err)
 	}
 	allowNull(doc)
 	v = new(Validator)
@@ -154,7 +154,7 @@ func (v *Validator) Check(value json.RawMessage, path ...string) (wrong []Mismat
 	}
 	decoded, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
 	if err != nil {
-		return []Mismatch{{Detail: "it is no JSON"}}, nil
+		return []Mismatch{{Detail: "it is not JSON"}}, nil
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()

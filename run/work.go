@@ -97,7 +97,7 @@ func (r *Run) call(n *node, arguments json.RawMessage, after []string) (result R
 	case ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded):
 		return Result{Failure: FailedTimeout, Message: fmt.Sprintf("no answer within %s; it may have happened", timeout)}, true
 	}
-	return Result{Failure: FailedUnavailable, Message: "it is not known what happened: " + err.Error()}, true
+	return Result{Failure: FailedUnavailable, Message: "the result is not known: " + err.Error()}, true
 }
 
 // compute runs a script. It needs no journal, because a repetition gives the same result.

@@ -63,7 +63,7 @@ func (c *checker) need(ok bool, format string, args ...any) {
 }
 
 func (c *checker) name(place, name string, form *regexp.Regexp) {
-	c.need(form.MatchString(name), "%s: %s is no name; names are lower-case letters, digits and _, a letter first, at most 64",
+	c.need(form.MatchString(name), "%s: %s is not a name; names are lower-case letters, digits and _, a letter first, at most 64",
 		place, quoted(name))
 }
 

@@ -148,7 +148,7 @@ func (c *council) convene(ctx context.Context) error {
 		}
 	}
 	if err == nil && len(c.in.Reviews) == 0 {
-		err = c.failed("nobody reviewed the answers")
+		err = c.failed("no member reviewed the answers")
 	}
 	return err
 }

@@ -211,7 +211,7 @@ func TestMembersThatFail(t *testing.T) {
 	assert.ErrorContains(t, err, "no member answered\na: timeout: down\nb: unavailable: down", "a timeout is no empty answer")
 	_, err = silent.Council(t.Context(), CouncilRequest{CouncilInput: CouncilInput{Question: "q", Responses: []Response{{ID: "x", Text: "x"}}}, Judge: &CouncilJudge{}})
 	require.ErrorIs(t, err, ErrJudge)
-	assert.ErrorContains(t, err, "nobody reviewed the answers")
+	assert.ErrorContains(t, err, "no member reviewed the answers")
 }
 
 // down is an endpoint that gives nothing.

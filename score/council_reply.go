@@ -42,7 +42,7 @@ func ParseReply(raw string) Reply {
 	case refuses(raw):
 		return Reply{Abstains: true}
 	case len(objects) > 0:
-		return Reply{Problems: problems{"the JSON is no review"}}
+		return Reply{Problems: problems{"the JSON is not a review"}}
 	}
 	return Reply{Problems: problems{"no JSON review"}}
 }
@@ -71,7 +71,7 @@ func review(v object) (r Reply, ok bool) {
 				if label, _ := item.(string); label != "" {
 					r.Ranking = append(r.Ranking, label)
 				} else {
-					r.Problems.add("ranking[%d] is no label", i)
+					r.Problems.add("ranking[%d] is not a label", i)
 				}
 			}
 		case "abstain", "abstained", "abstains":

@@ -75,13 +75,13 @@ func TestParseReplyThatBrokeOthers(t *testing.T) {
 		`{"evaluations":{"A":{"accuracy":1e400}}}`:                         `"A": accuracy: "1e400" is not a decimal number`,
 		`{"evaluations":{"A":{"accuracy":"NaN"}}}`:                         `"A": accuracy: "NaN" is not a decimal number`,
 		`{"ranking":7}`:                                                    "ranking: neither",
-		`{"ranking":[7]}`:                                                  "ranking[0] is no label",
+		`{"ranking":[7]}`:                                                  "ranking[0] is not a label",
 		`{"scores":[8]}`:                                                   "scores: neither",
 		`{"evaluations":{"A":{"accuracy":9},"A":{"accuracy":1}}}`:          "no JSON review", // whom to believe?
 		`{"evaluations":{"A":{"accuracy":9`:                                "no JSON review",
 		"Response A is better than Response B, and Response A is shorter.": "no JSON review", // a mention is no vote
 		"I like Response A.\nI cannot find a fault in Response B.":         "no JSON review", // praise is no refusal (#355)
-		`{"findings":[{"severity":"low"}]}`:                                "the JSON is no review",
+		`{"findings":[{"severity":"low"}]}`:                                "the JSON is not a review",
 		"":                                                                 "no JSON review",
 		"\xff{\"ranking\":\xfe":                                            "no JSON review",
 		strings.Repeat("{", 10_000):                                        "no JSON review",

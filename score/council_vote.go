@@ -88,7 +88,7 @@ func (p *panel) resolve(v *vote, place, part string, words []string, lenient boo
 		problem := ""
 		switch {
 		case id == "":
-			problem = quoted(word) + " is no response"
+			problem = quoted(word) + " is not a response"
 		case twice:
 			problem = fmt.Sprintf("%s and %s are the same response", quoted(words[j]), quoted(word))
 			if part != "ranking" {

@@ -254,7 +254,7 @@ func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (out d
 	}
 	note("history", true, "%d episodes of %d sources%s", stats.Episodes, len(stats.Sources), begin)
 	for _, a := range stats.Anomalies {
-		note("source "+a.Source, false, "%s; waymark forget --source takes back what it recorded", a.Detail)
+		note("source "+a.Source, false, "%s; waymark forget --source erases its records", a.Detail)
 	}
 	judged := e.Judgement()
 	note("rebuild", judged == nil || judged.Published, "%v", judged)

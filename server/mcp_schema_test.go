@@ -117,7 +117,7 @@ func TestDoctorNamesUnusableTools(t *testing.T) {
 	i := slices.IndexFunc(answer.Checks, func(c check) bool { return c.Name == "tools of servers" })
 	require.GreaterOrEqual(t, i, 0)
 	for _, reason := range []string{
-		"6 left out", "desk:boolean: input schema: the schema is no JSON object", `desk:list: input schema: the type of the schema is array`,
+		"6 left out", "desk:boolean: input schema: the schema is not a JSON object", `desk:list: input schema: the type of the schema is array`,
 		"desk:property: input schema: the property a is no schema", "desk:header: ", "x-mcp-header",
 		"desk:text: ", `"bad name!"`,
 	} {

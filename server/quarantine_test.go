@@ -150,7 +150,7 @@ func TestNewEntriesOfAWriteKeyWait(t *testing.T) {
 	waits := parse[struct{ Tools []gateway.Withheld }](t, 200, w.ask("GET", "/v1/quarantine", "", root)).Tools
 	require.Len(t, waits, 2*len(addressing))
 	require.Equal(t, gateway.ReasonNew, waits[0].Reason)
-	require.Equal(t, "nobody has approved it yet", waits[0].Detail)
+	require.Equal(t, "it is not approved yet", waits[0].Detail)
 
 	require.Equal(t, 200, w.ask("POST", "/v1/quarantine/approve", `{"all":true}`, root).status)
 	all := offered()

@@ -97,7 +97,7 @@ func (c *client) makeWorkspace(ctx context.Context) error {
 
 func decode(body json.RawMessage, answer any) error {
 	if err := json.Unmarshal(body, answer); err != nil {
-		return fmt.Errorf("the answer is not what this program expects: %w", err)
+		return fmt.Errorf("unexpected answer: %w", err)
 	}
 	return nil
 }

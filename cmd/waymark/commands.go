@@ -31,7 +31,7 @@ neither it suggests central tools to start with.`,
 			context, _ := q.fields["context"].([]string)
 			for _, arg := range args {
 				if strings.ContainsFunc(arg, unicode.IsSpace) {
-					return usagef("%q is no id; what is wanted is given with --intent", arg)
+					return usagef("%q is not an id; give a request with --intent", arg)
 				}
 				context = append(context, strings.Split(arg, ",")...)
 			}
@@ -189,7 +189,7 @@ applies only to requests with the same words, and search and dag return the tool
 		rule("alias", "OTHER TOOL", "alias tool", "", "Let calls of another id count for a tool",
 			`In requests and in recorded episodes, also past ones, the other id counts as the tool. 'old:*' and 'new:*' are all tools
 of a server.`),
-		rule(live.RuleTrust, "SOURCE", "source", "", "Count what a source reports in full",
+		rule(live.RuleTrust, "SOURCE", "source", "", "Count the reports of a source in full",
 			`Episodes from a source with a key have limited weight, so that one dishonest key cannot distort the answers for others.
 Episodes of a trusted source, also past ones, count in full. waymark doctor lists sources.`),
 		rule(live.RuleSplit, "SOURCE", "source", "", "Count each reporter behind a collector as a source of its own",

@@ -105,7 +105,7 @@ func checkPlan(ctx context.Context, c *client, line []byte, profile string) (m m
 				return m, err
 			}
 			if known.Absent == suggest.AbsentUnknown {
-				return m, usagef("%q is no id of this workspace: %s", id, known.Reason)
+				return m, usagef("%q is not an id of this workspace: %s", id, known.Reason)
 			}
 			met = met || slices.ContainsFunc(plan.DAG.Tasks, func(t suggest.Task) bool { return t.Tool == known.ID })
 		}

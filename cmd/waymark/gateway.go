@@ -191,7 +191,7 @@ func (a *app) agreed(found []gateway.Definition) ([]gateway.Definition, error) {
 	})
 	switch {
 	case !asked:
-		err = usagef("nobody is there to ask: --yes agrees to all of these")
+		err = usagef("there is no terminal to ask at: --yes agrees to all of these")
 	case len(found) == 0:
 		err = rejected{errors.New("nothing was agreed to")}
 	}
@@ -302,7 +302,7 @@ type quarantine struct {
 func (a *app) approve(ctx context.Context, c *client, held quarantine, ids []string, all bool) (json.RawMessage, error) {
 	for _, id := range ids {
 		if !slices.ContainsFunc(held.Tools, func(w gateway.Withheld) bool { return w.ID == id || w.Server == id }) {
-			return nil, fmt.Errorf("nothing of %q is withheld; waymark approve --list shows what is", id)
+			return nil, fmt.Errorf("%q has no quarantined tools; waymark approve --list shows all that have", id)
 		}
 	}
 	tools := []map[string]string{}

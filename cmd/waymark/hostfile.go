@@ -53,7 +53,7 @@ func put(object *hujson.Value, value any, depth int, unit string, path ...string
 		there = &o.Members[len(o.Members)-1].Value
 	}
 	if len(path) > 1 && there.Value.Kind() != '{' {
-		return fmt.Errorf("its %q is no object", path[0])
+		return fmt.Errorf("its %q is not an object", path[0])
 	}
 	return put(there, value, depth+1, unit, path[1:]...)
 }
@@ -63,7 +63,7 @@ func drop(object *hujson.Value, path ...string) error {
 	if len(path) > 1 {
 		there := object.Find("/" + path[0])
 		if there == nil || there.Value.Kind() != '{' {
-			return fmt.Errorf("its %q is no object", path[0])
+			return fmt.Errorf("its %q is not an object", path[0])
 		}
 		if err := drop(there, path[1:]...); err != nil || len(membersOf(there.Value)) > 0 {
 			return err

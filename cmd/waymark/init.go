@@ -79,7 +79,7 @@ line of advice. The server connects the servers of the gateway. waymark uninit r
 	f.StringVar(&o.url, "url", "", "MCP `address` of a running server, instead of one that the host starts")
 	f.BoolVar(&o.hook, "hook", false, "also add hooks")
 	f.BoolVar(&o.whisper, "whisper", false, "also add hooks that may give the model one line of advice")
-	f.BoolVar(&o.print, "print", false, "only show what would change")
+	f.BoolVar(&o.print, "print", false, "only show the changes")
 	return cmd
 }
 
@@ -344,7 +344,7 @@ func (h hostKind) withHooks(text []byte, hooks map[string]any) ([]byte, error) {
 		for _, m := range membersOf(there.Value) {
 			groups, ok := m.value.(*hujson.Array)
 			if !ok {
-				return errors.New("its hooks are no lists by event")
+				return errors.New("its hooks are not lists by event")
 			}
 			if withoutOwn(groups) {
 				dropped = true

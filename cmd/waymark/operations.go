@@ -166,7 +166,7 @@ func showing[Answer any](show func(*app, Answer)) shows {
 	return func(a *app, _ *asked, body json.RawMessage) error {
 		var answer Answer
 		if err := json.Unmarshal(body, &answer); err != nil {
-			return fmt.Errorf("the answer is not what this program expects: %w", err)
+			return fmt.Errorf("unexpected answer: %w", err)
 		}
 		show(a, answer)
 		return nil

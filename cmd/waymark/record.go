@@ -85,7 +85,7 @@ func (a *app) jsonInput(path string) (json.RawMessage, error) {
 
 func checkJSON(text []byte, path string) error {
 	if err := codec.CheckFile(text); err != nil {
-		return rejected{fmt.Errorf("%s is no JSON: %w", named(path), err)}
+		return rejected{fmt.Errorf("%s is not JSON: %w", named(path), err)}
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func chosen(object []member, paths string) (found []member) {
 func (a *app) render(body json.RawMessage, fields, columns string) error {
 	answer, err := hujson.Parse(body)
 	if err != nil {
-		return fmt.Errorf("the answer is not what this program expects: %w", err)
+		return fmt.Errorf("unexpected answer: %w", err)
 	}
 	all := membersOf(answer.Value)
 	shown := chosen(all, fields)

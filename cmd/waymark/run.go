@@ -102,7 +102,7 @@ func (a *app) runRequest(name string, fields map[string]any) error {
 	}
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(text, &given); err != nil {
-		return usagef("%s is no JSON object", name)
+		return usagef("%s is not a JSON object", name)
 	}
 	if _, bare := given["tasks"]; bare { // the DAG itself, without the answer around it
 		given = map[string]json.RawMessage{"dag": text}

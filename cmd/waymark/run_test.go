@@ -41,7 +41,7 @@ func TestRunsExample(t *testing.T) {
 func TestCallsThatWaitAreShown(t *testing.T) {
 	s := dagrun.Status{Waiting: []string{"a", "b"}, Nodes: []dagrun.Node{
 		{NodeInfo: dagrun.NodeInfo{ID: "a", Tool: "mail:send"}, Reason: "it may destroy something", Arguments: json.RawMessage("{\"to\":\"x\u202e\",\"api_key\":\"sk-abcdefghij0123456789\"}")},
-		{NodeInfo: dagrun.NodeInfo{ID: "b", Tool: "shred"}, Reason: "nobody has granted it", Arguments: json.RawMessage(`{"letter":"` + strings.Repeat("x", shownArguments) + `"}`)},
+		{NodeInfo: dagrun.NodeInfo{ID: "b", Tool: "shred"}, Reason: "it is not granted", Arguments: json.RawMessage(`{"letter":"` + strings.Repeat("x", shownArguments) + `"}`)},
 		{NodeInfo: dagrun.NodeInfo{ID: "c", Tool: "mail:read"}, Arguments: json.RawMessage(`{"id":1}`)},
 	}}
 	var b strings.Builder
@@ -49,7 +49,7 @@ func TestCallsThatWaitAreShown(t *testing.T) {
 	assert.Equal(t, "\na calls mail:send of server mail: it may destroy something\n  {\"to\":\"x\",\"api_key\":\"[redacted]\"}\n", b.String())
 	b.Reset()
 	showWaiting(&b, s, nil)
-	assert.Contains(t, b.String(), "\nb calls shred: nobody has granted it\n  {\"letter\":\"xxx")
+	assert.Contains(t, b.String(), "\nb calls shred: it is not granted\n  {\"letter\":\"xxx")
 	assert.NotContains(t, b.String(), "mail:read")
 	assert.Less(t, b.Len(), shownArguments+300)
 }

@@ -89,8 +89,8 @@ var kinds = map[string]Kind{
 }
 
 var (
-	errNoSession = errors.New("payload names no session")
-	errNoTool    = errors.New("payload names no tool")
+	errNoSession = errors.New("payload has no session")
+	errNoTool    = errors.New("payload has no tool")
 )
 
 // Read reads a payload. ok is true only for an event to be processed. Without a key the event has no digests of

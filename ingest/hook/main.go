@@ -75,6 +75,6 @@ func answer(out io.Writer, e Event, w Whisper) error {
 		}
 		return json.NewEncoder(out).Encode(field)
 	case <-time.After(haste):
-		return errors.New("the rules are not read in time")
+		return errors.New("reading the rules took too long")
 	}
 }

@@ -51,7 +51,7 @@ func writeFile(folder, name string, v any) error {
 // Leave writes an event to the spool.
 func (s Spool) Leave(e Event) error {
 	if _, err := os.Lstat(filepath.Join(string(s), full)); err == nil {
-		return errors.New("nobody takes in what is spooled")
+		return errors.New("no process reads the spooled events")
 	}
 	var random [6]byte
 	_, _ = rand.Read(random[:]) // never fails
@@ -101,7 +101,7 @@ func (s Spool) Take(name string) (e Event, err error) {
 		return e, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > largest {
-		return e, fmt.Errorf("spooled event %s is no file of at most %d bytes", name, largest)
+		return e, fmt.Errorf("spooled event %s is not a file of at most %d bytes", name, largest)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -197,7 +197,7 @@ func (r *Reader) Int() int64 {
 func (r *Reader) Bool() bool {
 	b := r.take(1)
 	if b != nil && b[0] > 1 {
-		r.Fail("%d is no truth value", b[0])
+		r.Fail("%d is not a boolean", b[0])
 	}
 	return b != nil && b[0] == 1
 }

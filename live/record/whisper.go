@@ -25,7 +25,7 @@ func (f *Feed) Whisper(ctx context.Context, data string) {
 			}
 		}
 		if err != nil && ctx.Err() == nil {
-			f.log.Warn("what hooks may say is not derived", "error", err)
+			f.log.Warn("the lines of hooks are not derived", "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -129,7 +129,7 @@ func (d *Delta) readTarget(v any) {
 		d.reject("%s needs a target_id", d.Operation)
 	case id == "" || s.IDs == nil:
 	case !s.IDs.MatchString(id):
-		d.reject("target_id %s is no id of %s, whose ids begin with %s", quoted(given), d.Section, s.Prefix)
+		d.reject("target_id %s is not an id of %s, whose ids begin with %s", quoted(given), d.Section, s.Prefix)
 	default:
 		d.TargetID = &id
 		if id != strings.TrimSpace(given) {

@@ -45,7 +45,7 @@ func decodeLine(line []byte, tooLong bool) (m jsonrpc.Message, refusal []byte) {
 		err = errors.New("it has neither method nor result nor error")
 	}
 	if err != nil {
-		return nil, frameError(line, -32600, "the line is no JSON-RPC message: "+err.Error())
+		return nil, frameError(line, -32600, "the line is not a JSON-RPC message: "+err.Error())
 	}
 	return m, nil
 }

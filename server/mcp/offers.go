@@ -28,7 +28,7 @@ type rawResult struct {
 // rawOf converts a result of the SDK or of an upstream server.
 func rawOf(result any) *rawResult {
 	r := &rawResult{members: map[string]json.RawMessage{}}
-	_ = json.Unmarshal(encoded(result), &r.members) // a value that is no object has no members
+	_ = json.Unmarshal(encoded(result), &r.members) // a value that is not an object has no members
 	return r
 }
 

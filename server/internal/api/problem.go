@@ -88,7 +88,7 @@ var sentinels = []struct {
 	{live.ErrNewer, http.StatusInternalServerError, ""},
 	{live.ErrNoWorkspace, http.StatusNotFound, ""},
 	{storage.ErrNotFound, http.StatusNotFound, "not found: there is nothing at this path"},
-	{storage.ErrConflict, http.StatusConflict, "somebody else changed it at the same time"},
+	{storage.ErrConflict, http.StatusConflict, "another request changed it at the same time"},
 	{context.DeadlineExceeded, http.StatusGatewayTimeout, "there was no answer within the time limit of the request; repeat it in a few seconds, a write with the same ids: it may still take effect"},
 	{context.Canceled, http.StatusServiceUnavailable, "the request was cancelled before its answer was ready: its caller has gone, or the server is shutting down"},
 }
