@@ -43,7 +43,7 @@ func TestHostSchemaRefuses(t *testing.T) {
 		{`true`, "the schema is not a JSON object"},
 		{`[]`, "the schema is not a JSON object"},
 		{`{"type":"array"}`, `the type of the schema is array`},
-		{`{"type":"object","properties":{"a":"string"}}`, "the property a is no schema"},
+		{`{"type":"object","properties":{"a":"string"}}`, "the property a is not a schema"},
 		{`{"type":"object","properties":{`, "the schema is not a JSON object"},
 		{`{"type":"object"} {}`, "the schema is not a JSON object"},
 	} {

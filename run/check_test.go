@@ -25,7 +25,7 @@ func TestCheckSaysAllThatIsWrong(t *testing.T) {
 		{name: "nothing", q: Request{}, want: []string{"there are no tasks"}},
 		{name: "unknown tool", q: dag(task("a", "no:such", "")), want: []string{`task "a": tool "no:such" is unknown`}},
 		{name: "duplicate", q: dag(task("a", "fs:echo", ""), task("a", "fs:echo", "")), want: []string{`task "a": occurs twice`}},
-		{name: "reserved", q: dag(task("params", "fs:echo", ""), task("x/y", "fs:echo", "")), want: []string{`task "params": is no id`, `task "x/y": is no id`}},
+		{name: "reserved", q: dag(task("params", "fs:echo", ""), task("x/y", "fs:echo", "")), want: []string{`task "params": is not an id`, `task "x/y": is not an id`}},
 		{name: "cycle", q: dag(task("a", "fs:echo", "", "b"), task("b", "fs:echo", "", "a")), want: []string{`tasks form a cycle: "a" needs "b" needs "a"`}},
 		{name: "cycle through references", q: dag(task("a", "fs:echo", `{"x":{"$from":"b.result"}}`), when(task("b", "fs:echo", ""), "tasks.a.result != nil")),
 			want: []string{`tasks form a cycle: "a" needs "b" needs "a" (a reference`}},

@@ -72,7 +72,7 @@ func TestSetRefusesByName(t *testing.T) {
 	for values, want := range map[string]string{
 		`{"b":{"x":1}}`: `values.b: there is no such task; there are a`,
 		`{"a":3}`:       `values.a: is not an object of arguments`,
-		`{"intent":3}`:  `values.intent: is no string`,
+		`{"intent":3}`:  `values.intent: is not a string`,
 	} {
 		q := dag(task("a", "fs:echo", ""))
 		var given map[string]json.RawMessage

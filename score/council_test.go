@@ -176,7 +176,7 @@ func TestFallbacks(t *testing.T) {
 		{"raw holistic", Review{Raw: `{"ranking":["a","b"],"scores":{"a":8,"b":6}}`}, Holistic, new(8.), ""},
 		{"raw prose", Review{Raw: "I like a."}, Unreadable, nil, "no JSON review"},
 		{"raw refusal", Review{Raw: "I can't evaluate these responses."}, Abstained, nil, ""},
-		{"raw of others", Review{Raw: `{"evaluations":{"x":{"overall":8}}}`}, Unreadable, nil, `evaluations: "x" is no response`},
+		{"raw of others", Review{Raw: `{"evaluations":{"x":{"overall":8}}}`}, Unreadable, nil, `evaluations: "x" is not a response`},
 	} {
 		row.review.Reviewer = "r"
 		res := score(t, CouncilInput{Responses: responses("a", "b"), Reviews: []Review{row.review}})
@@ -379,9 +379,9 @@ func TestInputsThatCannotBeTaken(t *testing.T) {
 		"reviews[0].reviewer: is required":                            func(in *CouncilInput) { in.Reviews[0].Reviewer = " " },
 		`reviews[1].reviewer: "r" is also the reviewer of reviews[0]`: func(in *CouncilInput) { in.Reviews = append(in.Reviews, Review{Reviewer: "r"}) },
 		"reviews[0].raw: 262145 bytes are more than 262144":           func(in *CouncilInput) { in.Reviews[0].Raw = strings.Repeat("r", 262145) },
-		`reviews[0].evaluations: "z" is no response`:                  func(in *CouncilInput) { in.Reviews[0].Evaluations["z"] = eval("8 8 8 8 8") },
-		`reviews[0].ranking: "z" is no response`:                      func(in *CouncilInput) { in.Reviews[0].Ranking = []string{"z"} },
-		`reviews[0].evaluations: "A" is no response`: func(in *CouncilInput) {
+		`reviews[0].evaluations: "z" is not a response`:                  func(in *CouncilInput) { in.Reviews[0].Evaluations["z"] = eval("8 8 8 8 8") },
+		`reviews[0].ranking: "z" is not a response`:                      func(in *CouncilInput) { in.Reviews[0].Ranking = []string{"z"} },
+		`reviews[0].evaluations: "A" is not a response`: func(in *CouncilInput) {
 			in.Reviews[0].Labels, in.Reviews[0].Evaluations = map[string]string{"A": "z"}, map[string]*Evaluation{"A": eval("8 8 8 8 8")}
 		},
 		`reviews[0].ranking: "A" and "B" are the same response`: func(in *CouncilInput) {

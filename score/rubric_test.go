@@ -36,9 +36,9 @@ func TestLoadRefuses(t *testing.T) {
 		{"deep", "a: " + strings.Repeat("[", 80) + strings.Repeat("]", 80), "levels deep"},
 		{"large", strings.Repeat("#", maxSource+1), "larger than"},
 
-		{"no id", "dimensions: [{name: a, weight: 1, scale: {min: 0, max: 5}}]", `id: "" is no name`},
+		{"no id", "dimensions: [{name: a, weight: 1, scale: {min: 0, max: 5}}]", `id: "" is not a name`},
 		{"no dimension", "id: x", "dimensions: there is none"},
-		{"name", "id: x\ndimensions: [{name: A b, weight: 1, scale: {min: 0, max: 5}}]", `dimensions[0].name: "A b" is no name`},
+		{"name", "id: x\ndimensions: [{name: A b, weight: 1, scale: {min: 0, max: 5}}]", `dimensions[0].name: "A b" is not a name`},
 		{"twice", "id: x\ndimensions: [{name: a, weight: 1, scale: {min: 0, max: 5}}, {name: a, weight: 1, scale: {min: 0, max: 5}}]", `dimensions[1].name: "a" comes twice`},
 		{"weightless", "id: x\ndimensions: [{name: a, weight: 0, scale: {min: 0, max: 5}}]", "every weight is 0"},
 		{"negative", "id: x\ndimensions: [{name: a, weight: -1, scale: {min: 0, max: 5}}]", "weight: -1 is not between 0 and 1000"},

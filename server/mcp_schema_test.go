@@ -118,7 +118,7 @@ func TestDoctorNamesUnusableTools(t *testing.T) {
 	require.GreaterOrEqual(t, i, 0)
 	for _, reason := range []string{
 		"6 left out", "desk:boolean: input schema: the schema is not a JSON object", `desk:list: input schema: the type of the schema is array`,
-		"desk:property: input schema: the property a is no schema", "desk:header: ", "x-mcp-header",
+		"desk:property: input schema: the property a is not a schema", "desk:header: ", "x-mcp-header",
 		"desk:text: ", `"bad name!"`,
 	} {
 		assert.Contains(t, answer.Checks[i].Detail, reason)
