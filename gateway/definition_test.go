@@ -28,7 +28,7 @@ func TestCheckDefinitions(t *testing.T) {
 		{"a loader", Definition{ID: "fs", Command: "/bin/fs", Env: map[string]string{"LD_PRELOAD": "x"}}, "LD_PRELOAD"},
 		{"another loader", Definition{ID: "fs", Command: "/bin/fs", Env: map[string]string{"node_options": "x"}}, "node_options"},
 		{"a loader passed on", Definition{ID: "fs", Command: "/bin/fs", Inherit: []string{"DYLD_INSERT_LIBRARIES"}}, "DYLD_INSERT"},
-		{"a variable that is none", Definition{ID: "fs", Command: "/bin/fs", Env: map[string]string{"A=B": "x"}}, "no name"},
+		{"a variable that is none", Definition{ID: "fs", Command: "/bin/fs", Env: map[string]string{"A=B": "x"}}, "not a name"},
 		{"a password in the URL", Definition{ID: "fs", URL: "https://me:secret@h.example"}, "holds a password"},
 		{"a password in clear", Definition{ID: "fs", URL: "http://h.example", Headers: map[string]string{"X": "y"}}, "unencrypted"},
 		{"another scheme", Definition{ID: "fs", URL: "file:///etc/passwd"}, "not http"},

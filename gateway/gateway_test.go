@@ -132,8 +132,8 @@ func TestCall(t *testing.T) {
 		{"good:fail", `{"text":"disk on fire"}`, run.FailedTool, "disk on fire"},
 		{"good:fail", `{"text":"HTTP 401 from the API"}`, run.FailedAuth, "401"},
 		{"good:echo", `{"txt":"hello"}`, run.FailedArgument, "text"},
-		{"good:echo", `[]`, run.FailedArgument, "no JSON object"},
-		{"good:echo", `{"text":`, run.FailedArgument, "no JSON object"},
+		{"good:echo", `[]`, run.FailedArgument, "not a JSON object"},
+		{"good:echo", `{"text":`, run.FailedArgument, "not a JSON object"},
 		{"good:none", `{}`, run.FailedUnknown, `has no tool "none"`},
 		{"other:echo", `{}`, run.FailedUnknown, "no connected server offers other:echo"},
 		{"good:delete", `{}`, run.FailedPolicy, "waymark gateway grant good:delete"},
@@ -201,7 +201,7 @@ func TestNothingStartsWithoutConsent(t *testing.T) {
 	d := definition("good")
 	require.NoError(t, g.Connect([]Definition{d}))
 	assert.Equal(t, Server{ID: "good", Transport: "stdio", State: Stopped, Breaker: "closed", ByTool: []ToolCalls{}}, server(g, "good"))
-	assert.Contains(t, call(t, g, "good:echo", `{}`).Message, "nobody agreed to start server good")
+	assert.Contains(t, call(t, g, "good:echo", `{}`).Message, "the start of server good")
 
 	require.NoError(t, g.Agree(t.Context(), "good", d.Digest()))
 	ready(t, g, "good")

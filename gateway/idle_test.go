@@ -37,7 +37,7 @@ func TestServersStartOnFirstUse(t *testing.T) {
 	for _, s := range g.Servers() {
 		assert.Equal(t, []any{Idle, int64(0), 1}, []any{s.State, s.Starts, s.Tools}, s.ID)
 	}
-	assert.Contains(t, call(t, g, "s3:go", `7`).Message, "no JSON object", "the arguments are checked against the known schema")
+	assert.Contains(t, call(t, g, "s3:go", `7`).Message, "not a JSON object", "the arguments are checked against the known schema")
 	assert.Empty(t, call(t, g, "s3:go", `{}`).Failure)
 	for _, s := range g.Servers() {
 		assert.Equal(t, s.ID == "s3", s.Starts == 1, "%+v", s)

@@ -104,9 +104,9 @@ func TestEveryCutIsAnError(t *testing.T) {
 func TestFail(t *testing.T) {
 	r := NewReader([]byte{2, 9})
 	assert.False(t, r.Bool())
-	assert.ErrorContains(t, r.Err(), "2 is no truth value")
+	assert.ErrorContains(t, r.Err(), "2 is not a boolean")
 	r.Fail("another")
-	assert.ErrorContains(t, r.End(), "2 is no truth value")
+	assert.ErrorContains(t, r.End(), "2 is not a boolean")
 	assert.Zero(t, r.Uint())
 }
 
