@@ -379,8 +379,8 @@ func TestInputsThatCannotBeTaken(t *testing.T) {
 		"reviews[0].reviewer: is required":                            func(in *CouncilInput) { in.Reviews[0].Reviewer = " " },
 		`reviews[1].reviewer: "r" is also the reviewer of reviews[0]`: func(in *CouncilInput) { in.Reviews = append(in.Reviews, Review{Reviewer: "r"}) },
 		"reviews[0].raw: 262145 bytes are more than 262144":           func(in *CouncilInput) { in.Reviews[0].Raw = strings.Repeat("r", 262145) },
-		`reviews[0].evaluations: "z" is not a response`:                  func(in *CouncilInput) { in.Reviews[0].Evaluations["z"] = eval("8 8 8 8 8") },
-		`reviews[0].ranking: "z" is not a response`:                      func(in *CouncilInput) { in.Reviews[0].Ranking = []string{"z"} },
+		`reviews[0].evaluations: "z" is not a response`:               func(in *CouncilInput) { in.Reviews[0].Evaluations["z"] = eval("8 8 8 8 8") },
+		`reviews[0].ranking: "z" is not a response`:                   func(in *CouncilInput) { in.Reviews[0].Ranking = []string{"z"} },
 		`reviews[0].evaluations: "A" is not a response`: func(in *CouncilInput) {
 			in.Reviews[0].Labels, in.Reviews[0].Evaluations = map[string]string{"A": "z"}, map[string]*Evaluation{"A": eval("8 8 8 8 8")}
 		},
