@@ -46,6 +46,7 @@ type relay struct {
 	calls      sync.WaitGroup // calls that the relay answers before it ends
 	background sync.WaitGroup // other requests to owners
 	connecting sync.Mutex     // held while a session is opened
+	inFlight   chan struct{}  // one for each call in progress at an owner
 
 	mu          sync.Mutex
 	session     *session                          // nil: none
@@ -64,11 +65,13 @@ const (
 	drainRelay = 10 * time.Second
 	// longestWrite limits how long a host may take to read the last answers.
 	longestWrite = 30 * time.Second
-	// relayCalls limits the calls without an answer, each on its own connection: an owner admits 512 connections of all
-	// windows and commands of a machine, and the host's answers and cancellations need some of them. Further calls are
-	// refused: if they waited, the messages that end other calls would wait behind them. If a host does not read
-	// answers, its input is not read while relayUnread lines wait.
-	relayCalls, relayUnread = 128, 2048
+	// relayInFlight limits the calls in progress at an owner, each on its own connection: an owner admits 512
+	// connections of all windows and commands of a machine, and the host's answers and cancellations need some of them.
+	relayInFlight = 128
+	// relayCalls limits the calls without an answer. Further calls are refused: if they waited, the messages that end
+	// other calls would wait behind them. If a host does not read answers, its input is not read while relayUnread
+	// lines wait.
+	relayCalls, relayUnread = 1024, 2048
 	// relayIdle is shorter than a server keeps an idle connection: a call on one that is being closed is lost.
 	relayIdle = 30 * time.Second
 	// ownerPatience limits how long a call waits for an owner of the data directory; ownerPause is the retry interval.
@@ -107,7 +110,7 @@ func Relay(ctx context.Context, in io.Reader, out io.Writer, findOwner func() (O
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(drainRelay, func() { stop(nil) }) })()
 	r := &relay{
 		ctx: work, client: &http.Client{Transport: transport}, findOwner: findOwner, headers: headers,
-		lines: make(chan []byte, relayUnread), open: map[jsonrpc.ID]context.CancelFunc{},
+		lines: make(chan []byte, relayUnread), inFlight: make(chan struct{}, relayInFlight), open: map[jsonrpc.ID]context.CancelFunc{},
 	}
 	input, written := make(chan error, 1), make(chan struct{})
 	go func() { input <- r.read(in) }()
@@ -261,6 +264,12 @@ func (r *relay) call(ctx context.Context, req *jsonrpc.Request) *jsonrpc.Respons
 		r.mu.Lock()
 		lost, r.initialize, r.initialized = r.session, nil, nil
 		r.mu.Unlock()
+	}
+	select {
+	case r.inFlight <- struct{}{}:
+		defer func() { <-r.inFlight }()
+	case <-ctx.Done():
+		return nil
 	}
 	sent := "" // token of the owner that received the call
 	for began := time.Now(); ; {
