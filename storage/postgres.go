@@ -130,7 +130,8 @@ func (p *postgres) transaction(ctx context.Context, opts pgx.TxOptions, f func(*
 	begin, cancel := context.WithTimeout(context.WithValue(ctx, connecting{}, true), engineTimeout)
 	defer cancel()
 	tx, err := p.pool.BeginTx(begin, opts)
-	for idle := p.pool.Stat().IdleConns(); err != nil && idle > 0 && begin.Err() == nil; idle-- { // idle ones may be broken
+	// Idle connections may be broken, also the one that was tried.
+	for idle := p.pool.Stat().IdleConns(); err != nil && idle >= 0 && begin.Err() == nil; idle-- {
 		tx, err = p.pool.BeginTx(begin, opts)
 	}
 	if err != nil {
