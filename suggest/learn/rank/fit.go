@@ -123,6 +123,10 @@ func (m *Model) WithPrior() *Model { return &Model{m.history, Prior()} }
 // Effect returns the effect of a tool: the annotated one, else that of its first verb.
 func (m *Model) Effect(tool int32) Effect { return m.history.texts.actions[tool].effect }
 
+// fewQuestions is the number of questions below which the ranker of the next tool is fitted again on all of them. With
+// more questions, the fold that served to choose the number of trees and to calibrate stays held out.
+const fewQuestions = 2_500
+
 // ranker computes the log-odds of a row of the table: the calibrated start and the score of the trees.
 type ranker struct {
 	start start
@@ -210,7 +214,8 @@ func (r *ranker) fit(x *examples, stop func() bool) bool {
 	}
 	claims := r.claims(x, held)
 	r.curves[0], r.curves[1] = learn.FitCurve(claims[0]), learn.FitCurve(claims[1])
-	if o.Trees = r.trees.Len(); o.Trees > 0 {
+	few := len(x.folds) < fewQuestions
+	if o.Trees = r.trees.Len(); few && o.Trees > 0 {
 		r.trees = learn.FitTrees(&x.Rows, nil, o, stop)
 	}
 	return r.trees != nil

@@ -46,6 +46,7 @@ type request struct {
 
 	used             []evidence // by column
 	unused           evidence   // of a tool that no task used
+	scores           []float64  // scores of the regression, by column
 	needed           []int32    // tools whose need is at least leastNeed
 	required, direct map[int32]float64
 	requiredText     map[int32]float64
@@ -91,10 +92,52 @@ func (r *request) of(tool int32) *evidence {
 	return &r.unused
 }
 
+// ahead returns ln(1 + place) of each tool, place being the number of tools that the regression ranks higher.
+// Tools that no task used have score 0, and so has the hidden tool.
+func (r *request) ahead(tools []int32, hidden int32) []float64 {
+	h := r.history
+	list := make([]Ranked, len(tools))
+	for i, t := range tools {
+		if list[i].Tool = t; t != hidden {
+			list[i].Score = r.of(t).ridge
+		}
+	}
+	sorted := best(slices.Clone(list), len(list))
+	least, above := sorted[len(sorted)-1].Score, make([]int, len(sorted)+1)
+	for c, v := range r.scores {
+		if v < least || h.used[c] == hidden {
+			continue
+		}
+		i, itself := slices.BinarySearchFunc(sorted, Ranked{h.used[c], v}, better)
+		if itself {
+			i++
+		}
+		above[i]++
+	}
+	for i := range sorted {
+		above[i+1] += above[i]
+	}
+	places := make([]float64, len(list))
+	for i, x := range list {
+		at, _ := slices.BinarySearchFunc(sorted, x, better)
+		place := above[at]
+		switch {
+		case x.Score < 0:
+			place += len(h.column) - len(h.used)
+		case x.Score == 0:
+			used, _ := slices.BinarySearch(h.used, x.Tool)
+			place += int(x.Tool) - used // unused tools before it
+		}
+		places[i] = numeric.Ln(float64(1 + place))
+	}
+	return places
+}
+
 // vote computes the scores of the regression and lets the nearest past requests vote for the tools that they used.
 func (r *request) vote(x learn.Vector) {
 	h := r.history
-	for c, v := range h.ridge.Scores(nil, x) {
+	r.scores = h.ridge.Scores(r.scores, x)
+	for c, v := range r.scores {
 		r.used[c].ridge = v
 	}
 	r.near = r.nearest(x)

@@ -25,6 +25,7 @@ const (
 	Evidence2
 
 	Ridge
+	Place
 	Votes
 	Copies
 	Best
@@ -115,6 +116,7 @@ var Features = [featureCount]Feature{
 	Evidence1:     {"evidence1", "sequence", "ln(1 + times the last tool was followed by any)"},
 	Evidence2:     {"evidence2", "sequence", "ln(1 + times the last two were)"},
 	Ridge:         {"ridge", "request", "ridge regression of tools on the words of past requests"},
+	Place:         {"place", "request", "ln(1 + place by that regression)"},
 	Votes:         {"votes", "request", "Σ similarity of those of the 10 nearest past requests that used it, by the Σ of all + .5"},
 	Copies:        {"copies", "request", "the same of the 30 nearest with similarity⁴ and .005, so that near copies decide"},
 	Best:          {"best", "request", "similarity of the nearest request that used it"},

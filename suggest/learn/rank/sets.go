@@ -48,9 +48,9 @@ const (
 	moreSets     = 3   // how many tools more and fewer than expected a set of the likeliest tools may have
 	nearSets     = 25  // near requests whose sets are considered
 	foundSets    = 3   // tools, best by Found, that are considered together with the tools that they require
-	mostAlike    = .98 // maximum weight of the nearest request
 	closedSets   = 4   // likeliest tools that are considered together with the tools that they require
 	seededSets   = 10  // likeliest tools whose past sets are considered
+	mostAlike    = .98 // maximum weight of the nearest request
 	mostPast     = 200 // newest past tasks considered for each tool
 	mostLikely   = 30  // maximum number of past sets
 	unlikely     = .02 // a past set with a tool whose chance is lower is not considered
@@ -220,6 +220,12 @@ func (d *draft) choose() []toolSet {
 		p[i] = c.Score
 	}
 	expected, _ := learn.Size(p, longestPlan)
+	if whole := slices.IndexFunc(d.likely, func(c Ranked) bool { return d.request.isName(c.Tool) }); whole >= 0 {
+		tool := d.likely[whole].Tool
+		d.consider(d.planned(append([]int32{tool}, d.texts.closure[tool]...)))
+		d.describe(d.sets[0].tools)
+		return d.sets
+	}
 	prefix := func(k int) (tools []int32) {
 		for i, c := range d.likely[:k] {
 			if i == 0 || c.Score >= leastPlanned {
@@ -316,6 +322,15 @@ func (d *draft) withNamed(tools []int32) []int32 {
 		}
 	}
 	return tools
+}
+
+// isName reports whether the request is the name of a tool and nothing else.
+func (r *request) isName(tool int32) bool {
+	name, words := r.history.texts.names[tool], semantic.Tokens(r.said)
+	in := func(all []string) func(string) bool {
+		return func(w string) bool { return !slices.Contains(all, w) }
+	}
+	return len(name) > 1 && !slices.ContainsFunc(words, in(name)) && !slices.ContainsFunc(name, in(words))
 }
 
 // planned returns the first longestPlan tools of a set that may be planned.

@@ -87,6 +87,10 @@ func (h *History) table(q tableInput) *Table {
 	if q.hidden >= 0 && q.request != nil {
 		lost, lostServer = q.request.of(q.hidden).need, h.texts.tools[q.hidden].Server
 	}
+	var places []float64
+	if q.request != nil && !wide && len(tools) > 0 {
+		places = q.request.ahead(tools, q.hidden)
+	}
 	t := &Table{Tools: tools, Values: make([]float32, len(tools)*int(featureCount))}
 	for i, tool := range tools {
 		c := cells{t.row(i), tool == q.hidden, lost, lostServer}
@@ -96,6 +100,9 @@ func (h *History) table(q tableInput) *Table {
 			s.rows(tool, c)
 		}
 		if q.request != nil {
+			if places != nil {
+				c.set(Place, places[i])
+			}
 			q.request.rows(tool, q.near(tool), c)
 			if s != nil {
 				c.set(Left, q.request.size-float64(len(s.used)))
