@@ -12,9 +12,11 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
 
 	"waymark/catalog"
 	"waymark/internal/redact"
@@ -186,17 +188,21 @@ func errorText(v []byte) string {
 	return string(v)
 }
 
-// frames reads the lines of a child.
+// frames reads the lines of a child. It limits the rate of bytes: a child that sends too fast has to wait, so that the
+// other servers get processor time.
 type frames struct {
 	io.Closer
-	read  *bufio.Reader
-	limit int
-	rest  bytes.Buffer // unread messages of the current line
+	read    *bufio.Reader
+	limit   int
+	rest    bytes.Buffer  // unread messages of the current line
+	traffic *rate.Limiter // limits the rate of its bytes
 }
 
 const (
-	keptOfLong = 4 << 10 // bytes kept of the head and of the end of an overlong line
-	endless    = 256     // a line of this many times the limit counts as endless
+	trafficASecond = 128 << 20 // bytes
+	lineCost       = 16 << 10  // least bytes that a line counts as: 8,192 short lines a second are not delayed
+	keptOfLong     = 4 << 10   // bytes kept of the head and of the end of an overlong line
+	endless        = 256       // a line of this many times the limit counts as endless
 )
 
 // errTooLong ends a session because an overlong message cannot be assigned to a call.
@@ -208,7 +214,7 @@ var idInHead = regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"i
 var idAtEnd = regexp.MustCompile(`,\s*"id"\s*:\s*(\d+|"[^"\\]*")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
 
 func newFrames(in io.ReadCloser, limit int) *frames {
-	return &frames{Closer: in, read: bufio.NewReaderSize(in, 64<<10), limit: limit}
+	return &frames{Closer: in, read: bufio.NewReaderSize(in, 64<<10), limit: limit, traffic: rate.NewLimiter(trafficASecond, trafficASecond)}
 }
 
 func (f *frames) Read(p []byte) (int, error) {
@@ -235,6 +241,7 @@ func (f *frames) Read(p []byte) (int, error) {
 func (f *frames) line() (line, end []byte, err error) {
 	for size := 0; ; {
 		part, err := f.read.ReadSlice('\n')
+		time.Sleep(f.traffic.ReserveN(time.Now(), max(len(part), lineCost)).Delay())
 		switch size += len(part); {
 		case size <= f.limit:
 			line = append(line, part...)
@@ -353,7 +360,7 @@ func newEvents(in io.ReadCloser, id json.RawMessage, limit int) *events {
 func (e *events) Read(p []byte) (int, error) {
 	for e.rest.Len() == 0 {
 		more := e.lines.Scan()
-		switch tooLong := len(e.data) > e.limit || errors.Is(e.lines.Err(), bufio.ErrTooLong); {
+		switch tooLong := len(e.head)+len(e.data) > e.limit || errors.Is(e.lines.Err(), bufio.ErrTooLong); {
 		case tooLong && e.id != nil:
 			e.head, e.data, e.id = nil, failureTooLong(e.id, e.limit), nil
 			e.end()

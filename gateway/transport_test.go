@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/stretchr/testify/assert"
@@ -60,6 +61,23 @@ func TestEventsOfALongStream(t *testing.T) {
 	}
 }
 
+// Messages are held up where they come as fast as they can, and none is lost.
+func TestAFloodOfMessagesIsSlowedDown(t *testing.T) {
+	const lines = 10_000 // 8,192 are read at once
+	message := `{"jsonrpc":"2.0","id":7,"method":"ping"}` + "\n"
+	f := newFrames(io.NopCloser(strings.NewReader(strings.Repeat(message, lines))), 1<<20)
+	began := time.Now()
+	all, err := io.ReadAll(f)
+	require.NoError(t, err)
+	assert.Equal(t, lines, strings.Count(string(all), "\n"))
+	assert.Greater(t, time.Since(began), 20*time.Millisecond) // never less, however fast the machine is
+
+	quiet := newFrames(io.NopCloser(strings.NewReader(strings.Repeat(message, 5000))), 1<<20)
+	_, err = io.Copy(io.Discard, quiet)
+	require.NoError(t, err)
+	assert.Positive(t, quiet.traffic.Tokens(), "a busy server is not held up")
+}
+
 // Data of several lines is one message; an event that is too long is an error of the call, and noise is dropped.
 func TestEvents(t *testing.T) {
 	for in, want := range map[string]string{
@@ -72,7 +90,7 @@ func TestEvents(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, string(all), in)
 	}
-	for _, in := range []string{"data: " + strings.Repeat("x", 2000), strings.Repeat("data: "+strings.Repeat("x", 600)+"\n", 3)} {
+	for _, in := range []string{"data: " + strings.Repeat("x", 2000), strings.Repeat(": no end\n", 500), strings.Repeat("data: "+strings.Repeat("x", 600)+"\n", 3)} {
 		all, _ := io.ReadAll(newEvents(io.NopCloser(strings.NewReader(in)), json.RawMessage("7"), 1000))
 		assert.Contains(t, string(all), `"id":7`)
 		assert.Contains(t, string(all), "longer than 1000 bytes")
