@@ -165,30 +165,37 @@ func (u *upstream) ask(outer context.Context, l *link, t *contract, c run.Call) 
 type listeners struct {
 	mu   sync.Mutex
 	last int
-	open map[string]chan *mcp.ProgressNotificationParams
+	open map[string]func(*mcp.ProgressNotificationParams)
 }
 
-// listen calls alive and notify for the progress reports of a call until stop is called. stop waits for a notify in
+// listen calls alive and notify for every progress report of a call until stop is called. stop waits for a notify in
 // progress. notify may be nil. A slow notify delays no other call: of several pending reports it receives only the
 // newest.
 func (l *listeners) listen(alive func(), notify func(done, total float64, message string)) (token string, stop func()) {
 	reports := make(chan *mcp.ProgressNotificationParams, 1)
 	var delivery sync.WaitGroup
-	delivery.Go(func() {
-		for p := range reports {
-			if alive(); notify != nil {
+	if notify != nil {
+		delivery.Go(func() {
+			for p := range reports {
 				notify(p.Progress, p.Total, catalog.Cut(p.Message, messageBytes))
 			}
-		}
-	})
+		})
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last++
 	token = "call-" + strconv.Itoa(l.last)
 	if l.open == nil {
-		l.open = map[string]chan *mcp.ProgressNotificationParams{}
+		l.open = map[string]func(*mcp.ProgressNotificationParams){}
 	}
-	l.open[token] = reports
+	l.open[token] = func(p *mcp.ProgressNotificationParams) {
+		alive()
+		select {
+		case <-reports: // replaces the report before, which was not delivered
+		default:
+		}
+		reports <- p // there is room: this is the only sender
+	}
 	return token, func() {
 		l.mu.Lock()
 		delete(l.open, token)
@@ -203,12 +210,8 @@ func (l *listeners) report(p *mcp.ProgressNotificationParams) {
 	token, _ := p.ProgressToken.(string)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if reports := l.open[token]; reports != nil {
-		select {
-		case <-reports: // replaces the report before, which was not delivered
-		default:
-		}
-		reports <- p // there is room: l.mu is held
+	if listen := l.open[token]; listen != nil {
+		listen(p)
 	}
 }
 
