@@ -111,7 +111,7 @@ func (p *panel) resolve(v *vote, place, part string, words []string, lenient boo
 
 // names returns a function that maps a word to the id of an answer, or to "". The function looks for the exact label,
 // then for the exact id, then for a label that is equal without case and without a prefix such as "Response", if that
-// identifies one answer. Labels of unknown ids name nothing. Without labels the ids serve as labels.
+// identifies one answer. Without labels the ids serve as labels.
 func (p *panel) names(labels map[string]string) func(word string) string {
 	exact, loose := map[string]string{}, map[string]string{}
 	for id := range p.answers {
@@ -121,7 +121,6 @@ func (p *panel) names(labels map[string]string) func(word string) string {
 		labels = maps.Clone(exact)
 	}
 	for label, id := range labels {
-		id = p.answers[id].ID
 		exact[label] = id
 		if other, ok := loose[bare(label)]; ok && other != id {
 			id = ""
