@@ -90,14 +90,6 @@ func newEpisode(p episodic.Place, steps ...string) *episode {
 	return e
 }
 
-// resume continues the episode that was recorded before.
-func (s *passing) resume(p episodic.Place, steps []string, last time.Time, ok bool) {
-	if ok {
-		s.Resume(p, last)
-		s.episode = newEpisode(p, steps...)
-	}
-}
-
 // calling is a running call.
 type calling struct {
 	run.Call
@@ -156,12 +148,20 @@ func (r *Recorder) begin(ctx context.Context, c run.Call, at time.Time) *calling
 	s := r.sessions[key]
 	if s == nil {
 		s = &passing{Session: episodic.NewSession(c.Source, c.Session)}
-		r.sessions[key] = s
 		if c.ID != "" { // a run continues after a restart, a host's session does not
+			r.mu.Unlock()
 			if store, err := r.open(ctx); err == nil {
-				s.resume(store.Growing(ctx, c.Source, c.Session))
+				if place, steps, last, ok := store.Growing(ctx, c.Source, c.Session); ok {
+					s.Resume(place, last)
+					s.episode = newEpisode(place, steps...)
+				}
 			}
+			r.mu.Lock()
 		}
+		if other := r.sessions[key]; other != nil { // started meanwhile
+			s = other
+		}
+		r.sessions[key] = s
 	}
 	this := &calling{Call: c, of: s, id: id}
 	this.place = s.Begin(episodic.Call{ID: this.id, Intent: c.Intent, Group: c.Group, Start: at})
