@@ -112,7 +112,8 @@ const (
 	slowRate   = 256              // bytes a second
 	slowWrites = 30 * time.Second
 
-	maxLogged = 1 << 10 // bytes of a logged error, which may quote the request
+	maxLogged     = 1 << 10 // bytes of a logged error, which may quote the request
+	refusedLinger = 500 * time.Millisecond
 )
 
 // readToEnd removes the read deadline when the body has been read: net/http watches the connection while the handler
@@ -416,8 +417,14 @@ func (s *Server) limitBody(c *gin.Context) error {
 		limit = bounded.Stream
 	}
 	if r.ContentLength > limit {
-		c.Header("Connection", "close") // net/http discards the body for a moment, so that the client reads the response
-		return api.Problem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit))
+		c.Header("Connection", "close")
+		fail(c, api.Problem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit)))
+		// The response is sent before any of the body arrives. The body is then discarded for a moment: closing at once
+		// would reset the connection of a client that still writes, and the client would lose the response.
+		c.Writer.Flush()
+		_ = http.NewResponseController(c.Writer).SetReadDeadline(time.Now().Add(refusedLinger))
+		_, _ = io.Copy(io.Discard, r.Body)
+		return nil
 	}
 	if c.FullPath() != "/mcp" { // there the SDK applies the limit
 		r.Body = http.MaxBytesReader(c.Writer, r.Body, limit)

@@ -41,6 +41,22 @@ func TestBodiesAreRefusedByTheirHead(t *testing.T) {
 	}
 }
 
+// A client that sends its whole body before it reads still gets the answer, if the body arrives within the time for which
+// the rest of a refused body is discarded.
+func TestRefusedBodyIsDiscarded(t *testing.T) {
+	w := newWeb(t)
+	body := make([]byte, 16<<20) // larger than the buffers of a connection
+	require.Eventually(t, func() bool {
+		conn := w.begin("POST /v1/next HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 16777216\r\n\r\n")
+		defer conn.Close()
+		if _, err := conn.Write(body); err != nil {
+			return false
+		}
+		r, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		return err == nil && r.StatusCode == http.StatusRequestEntityTooLarge
+	}, time.Minute, 10*time.Millisecond)
+}
+
 func TestBodyLimits(t *testing.T) {
 	w := newWeb(t, func(c *Config) { c.MaxBody = 1000 })
 	long := `{"intent":"` + strings.Repeat("x", 1000) + `"}`
