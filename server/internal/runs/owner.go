@@ -97,12 +97,21 @@ func (r *Runs) Status(ctx context.Context, workspace, id string) (run.Status, er
 // Watch yields the brief status of a run, now and after every change, until the run has ended.
 func (r *Runs) Watch(ctx context.Context, workspace, id string) iter.Seq[run.Status] {
 	return func(yield func(run.Status) bool) {
+		waits := uint64(0) // version of the owner row of a run that waits
 		for last := (run.Status{}); ctx.Err() == nil; {
 			var changed <-chan struct{} // nil, and so no notification, for a run that is not carried out here
-			if g := r.find(workspace, id); g != nil {
+			g := r.find(workspace, id)
+			if g != nil {
 				changed = g.Changed()
 			}
-			s, err := r.Status(ctx, workspace, id)
+			o, _ := r.journal(workspace).Owner(ctx, id)
+			s, err := last, error(nil)
+			if g != nil || o.Version == 0 || o.Version != waits { // otherwise it still waits, as it did
+				s, err = r.Status(ctx, workspace, id)
+			}
+			if waits = 0; o.Server == "" {
+				waits = o.Version
+			}
 			if s = s.Brief(); err != nil || !reflect.DeepEqual(s, last) && !yield(s) {
 				return
 			}
