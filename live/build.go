@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"waymark/storage"
 	"waymark/suggest"
 )
 
@@ -23,10 +24,14 @@ func (w *writer) buildIfDue() {
 	if w.building != nil || w.refused != nil || w.held.Load() > 0 || !w.startsBuilds() {
 		return
 	}
-	last := *cmp.Or(w.failed, &w.covered)
+	failed := w.failed
+	if failed != nil && w.outage && w.folded.events > failed.events { // the store takes events again
+		failed = nil
+	}
+	last := *cmp.Or(failed, &w.covered)
 	since, texts := w.folded.events-last.events, w.folded.texts-last.texts
 	catalog := w.folded.changes > last.changes || texts > 0 && (w.opts.Embedder != nil || texts*buildShare >= w.state.Seen())
-	if !catalog && (since < buildAfter || since*buildShare < int(w.built.seq)) && (w.failed != nil || !w.doubled()) {
+	if !catalog && (since < buildAfter || since*buildShare < int(w.built.seq)) && (failed != nil || !w.doubled()) {
 		return
 	}
 	reason := "the catalog changed"
@@ -135,13 +140,14 @@ func (e *Engine) build(ctx context.Context, j *job, u *unfinished) error {
 
 // notBuilt decides when the next build starts after one that ended without measures; folded is what it would have
 // counted. After a requested rebuild, the next build starts when it is due. After any other, it starts when as much was
-// recorded since as makes a build due, because it would otherwise start at once.
+// recorded since as makes a build due, or after an outage of the store with the next event, because it would otherwise
+// start at once.
 func (w *writer) notBuilt(j *job, folded extent, err error) {
 	if w.life.ctx.Err() != nil { // the next start measures it
 		return
 	}
 	if j.Kind == "build" || j.Reason != requested {
-		w.failed = &folded
+		w.failed, w.outage = &folded, errors.Is(err, storage.ErrUnavailable)
 	}
 	if !errors.Is(err, context.Canceled) {
 		w.opts.Logger.Error("build failed; the measures before stay", "workspace", w.name, "event", j.At, "error", err)

@@ -129,11 +129,11 @@ func (e *Engine) follow() {
 // takeIn folds the events that other processes appended, and reads the rows and measures that they changed.
 func (e *Engine) takeIn(ctx context.Context) (exists bool, err error) {
 	exists = e.store.Exists(e.name)
-	err = e.try(ctx, func(w *writer) error {
+	err = e.try(ctx, func(w *writer) (err error) {
 		if w.store.Head(w.name) != w.head {
-			return w.foldMissed()
+			err = w.foldMissed()
 		}
-		return w.quarantine.load(ctx)
+		return errors.Join(err, w.quarantine.load(ctx)) // a release appends no event
 	})
 	return exists, errors.Join(err, e.adopt(ctx))
 }

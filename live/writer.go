@@ -62,6 +62,8 @@ type writer struct {
 	*foldedLog
 	building             *job                       // the running build; nil: none
 	failed               *extent                    // what a failed last build would have counted; nil: it did not fail
+	outage               bool                       // it failed because the store was unavailable
+	unread               bool                       // other processes changed the catalog: the quarantine has to be read
 	grows                map[string]*episodic.Grown // episodes as they will be after the steps of the current batch
 	known                *catalog.Inspector         // the entries that the checks compare with; nil: to be built
 	vectors              string                     // digest of the vectors that new builds use; empty: none
@@ -302,12 +304,16 @@ func (w *writer) foldMissed() (err error) {
 			w.ahead = w.unfinished(ev.place, *v, false)
 		}
 		w.known = nil
+		w.unread = w.unread || slices.Contains([]byte{kindTool, kindCapability, kindRemoved}, ev.kind)
 	}
 	if err == nil && !same {
 		return w.replaced()
 	}
-	// before a model with quarantined entries is published
-	return errors.Join(err, w.quarantine.load(context.WithoutCancel(w.life.ctx)))
+	if w.unread { // before a model with quarantined entries is published
+		failed := w.quarantine.load(context.WithoutCancel(w.life.ctx))
+		w.unread, err = failed != nil, errors.Join(err, failed)
+	}
+	return err
 }
 
 // replaced closes a workspace that another process deleted, and returns the error for it.
