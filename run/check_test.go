@@ -114,6 +114,11 @@ func TestPlan(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, p.Warnings, 1)
 	assert.Contains(t, p.Warnings[0], "fs:odd: arguments are not checked")
+	// So is a reference to a member that a schema neither lists nor forbids.
+	p, err = Check(dag(task("a", "issues:search", `{"query":"ab"}`), task("b", "fs:echo", `{"x":{"$from":"a.result.totl"}}`)), Rules{Catalog: office()})
+	require.NoError(t, err)
+	require.Len(t, p.Warnings, 1)
+	assert.Contains(t, p.Warnings[0], `lists no "totl"; it lists items, total`)
 }
 
 func FuzzCheck(f *testing.F) {

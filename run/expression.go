@@ -41,8 +41,8 @@ const (
 	nameTasks  = "tasks"
 )
 
-// taskType is the type of a task in an expression.
-var taskType = types.Map{"result": types.Any, "state": types.String, "error": types.String}
+// taskParts are the members of a task that an expression may read.
+var taskParts = []string{"result", "state", "error"}
 
 // expression is a compiled expression.
 type expression struct {
@@ -62,10 +62,7 @@ func compileExpression(source string, wantBool bool) (*expression, error) {
 	}
 	reads := &reader{}
 	options := []expr.Option{
-		expr.Env(types.Map{
-			nameIntent: types.String, nameParams: types.Any, nameTasks: types.Map{types.Extra: taskType},
-			nameMeter: types.Any, nameMatches: types.Any,
-		}),
+		expr.Env(types.Map{nameIntent: types.String, nameParams: types.Any, nameTasks: types.Any, nameMeter: types.Any, nameMatches: types.Any}),
 		expr.MaxNodes(maxNodes), expr.Optimize(false), expr.Patch(reads),
 	}
 	// A repeated run must give the same result, so there is no clock. repeat, replace and join create large values
@@ -163,6 +160,11 @@ func (r *reader) Visit(node *ast.Node) {
 		if id, isTasks := n.Node.(*ast.IdentifierNode); ok && isTasks && id.Value == nameTasks {
 			r.named++
 			r.tasks = append(r.tasks, property.Value)
+		}
+		if of, isMember := n.Node.(*ast.MemberNode); isMember {
+			if id, isTasks := of.Node.(*ast.IdentifierNode); isTasks && id.Value == nameTasks && (!ok || !slices.Contains(taskParts, property.Value)) {
+				r.wrong = fmt.Sprintf("a task has %s, as in tasks.t1.result", strings.Join(taskParts, ", "))
+			}
 		}
 	}
 }
@@ -530,27 +532,31 @@ func follow(v json.RawMessage, path []step) (_ json.RawMessage, ok bool) {
 	return v, len(v) > 0
 }
 
-// followSchema returns the schema at a path. problem describes a part that cannot exist.
-func followSchema(s catalog.Schema, path []step) (at catalog.Schema, problem string) {
+// followSchema returns the schema at a path. problem describes a part that cannot exist; doubt one that the schema
+// neither lists nor forbids.
+func followSchema(s catalog.Schema, path []step) (at catalog.Schema, problem, doubt string) {
 	where := ""
 	for _, p := range path {
 		t := s.Types()
 		member, found := s.Member(p.name)
 		switch {
 		case p.index >= 0 && t&catalog.ListType == 0:
-			return s, fmt.Sprintf("%s is %s, no list", orWhole(where), t)
+			return s, fmt.Sprintf("%s is %s, no list", orWhole(where), t), doubt
 		case p.index >= 0:
 			s = s.Element()
 		case t&catalog.ObjectType == 0:
-			return s, fmt.Sprintf("%s is %s and has no %q", orWhole(where), t, p.name)
+			return s, fmt.Sprintf("%s is %s and has no %q", orWhole(where), t, p.name), doubt
 		case found == catalog.Absent:
-			return s, fmt.Sprintf("%s has no %q; it has %s", orWhole(where), p.name, list(s.Names()))
+			return s, fmt.Sprintf("%s has no %q; it has %s", orWhole(where), p.name, list(s.Names())), doubt
 		default:
+			if found == catalog.Unlisted && doubt == "" {
+				doubt = fmt.Sprintf("%s lists no %q; it lists %s", orWhole(where), p.name, list(s.Names()))
+			}
 			s = member
 		}
 		where += p.String()
 	}
-	return s, ""
+	return s, "", doubt
 }
 
 func orWhole(where string) string {

@@ -40,7 +40,7 @@ func TestExpressions(t *testing.T) {
 		{source: `repeat("a", 1000000000)`, wrong: "unknown name repeat"},
 		{source: "len(tasks)", wrong: "named one by one"},
 		{source: "tasks[intent].result", wrong: "named one by one"},
-		{source: "tasks.t1.reslt", wrong: "unknown field reslt"},
+		{source: "tasks.t1.reslt", wrong: "a task has result, state, error"},
 		{source: strings.Repeat("1+", 9000) + "1", wrong: "bytes, at most"},
 		{source: strings.Repeat("1+", 3000) + "1", wrong: "maximum allowed nodes"},
 		{source: "1 / 0", wrong: "is not JSON"},

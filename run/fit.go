@@ -125,10 +125,13 @@ func (c *checker) reference(s *scope, path, argument string, r *reference, want 
 		}
 		from, of = catalog.ReadSchema(d.tool.OutputSchema), "the result of "+d.tool.ID
 	}
-	at, problem := followSchema(from, r.path)
-	if problem != "" {
+	at, problem, doubt := followSchema(from, r.path)
+	switch {
+	case problem != "":
 		c.wrong(path, argument, "%q: in %s, %s", r.text, of, problem)
 		return
+	case doubt != "":
+		c.warn("task %q, argument %q: %q: in %s, %s", path, argument, r.text, of, doubt)
 	}
 	if got, takes := at.Types(), want.Types(); got&takes == 0 {
 		c.wrong(path, argument, "takes %s, and %s is %s", takes, r.text, got)
