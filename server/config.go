@@ -111,6 +111,7 @@ type Server struct {
 	open    api.Share // requests being answered
 	streams api.Share // open requests that are streams without an end of their own
 	page    pageSessions
+	ports   sync.Map // of Serve, by their decimal text
 
 	keyed atomic.Pointer[keyed]
 

@@ -27,6 +27,7 @@ import (
 	"path"
 	"reflect"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -291,6 +292,9 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 	}()
 	done := make(chan error, 1+len(local))
 	for i, l := range append([]net.Listener{ln}, local...) {
+		if tcp, ok := l.Addr().(*net.TCPAddr); ok {
+			s.ports.Store(strconv.Itoa(tcp.Port), true)
+		}
 		config := s.cfg.TLS
 		if i > 0 {
 			config = nil

@@ -27,12 +27,20 @@ type serversAnswer struct {
 }
 
 type addServersBody struct {
-	Servers []gateway.Definition `json:"servers" minItems:"1" maxItems:"64" doc:"A server with the id of an existing one replaces it."`
+	Servers []gateway.Definition `json:"servers,omitempty" maxItems:"64" doc:"A server with the id of an existing one replaces it."`
+	// The rest is for a configuration.
+	Config        string   `json:"config,omitempty" doc:"In place of servers: the text of a host's configuration file. Its commands are looked up on this machine."`
+	Only          []string `json:"only,omitempty" doc:"Only the servers of these names."`
+	As            string   `json:"as,omitempty" doc:"The id of the one server, the prefix of its tool ids."`
+	AllowReserved bool     `json:"allow_reserved,omitempty" doc:"Accept URLs of link-local, shared and reserved networks."`
+	DryRun        bool     `json:"dry_run,omitempty" doc:"Only show what would be added."`
 }
 
 type addServersAnswer struct {
-	Added     []string `json:"added" doc:"Ids of the servers."`
-	Connected bool     `json:"connected" doc:"True if this process starts servers."`
+	Added     []string             `json:"added" doc:"Ids of the servers."`
+	Servers   []gateway.Definition `json:"servers,omitempty" doc:"With dry_run: the servers that the request adds without it."`
+	Notes     []string             `json:"notes,omitempty" doc:"Servers of the configuration that are left out, with the reason, or get another id."`
+	Connected bool                 `json:"connected" doc:"True if this process starts servers."`
 }
 
 type quarantineAnswer struct {
@@ -67,7 +75,9 @@ func (s *Server) upstreamRoutes(r *api.Table) {
 	api.Add(r, read, api.Op("Servers", "list-servers", http.MethodGet, "/v1/servers", "The connected servers and their states", ""), s.listServers)
 	operator := admin // decides what runs on this machine
 	operator.Operator = true
-	api.Add(r, operator, api.Op("Servers", "add-servers", http.MethodPost, "/v1/servers", "Add servers, and approve their start",
+	adds := operator
+	adds.Body = 16 << 20 // hosts keep more than servers in their files
+	api.Add(r, adds, api.Op("Servers", "add-servers", http.MethodPost, "/v1/servers", "Add servers, and approve their start",
 		"Only the operator of the server may: a command runs as the user of the server."), s.addServers)
 	api.Add(r, operator, api.Op("Servers", "forget-server", http.MethodDelete, "/v1/servers/{id}", "Stop a server, and delete the approvals of it and its tools",
 		"Only the operator of the server may."), s.forgetServer)
@@ -90,10 +100,20 @@ func (s *Server) addServers(ctx context.Context, q *question[addServersBody]) (o
 	if err != nil {
 		return out, err
 	}
-	if err := g.Add(ctx, s.cfg.Data, s.cfg.Upstream.Workspace, q.Body.Servers); err != nil {
+	servers := q.Body.Servers
+	if len(servers) == 0 {
+		if servers, out.Notes, err = s.definitions(q.Body); err != nil {
+			return out, err
+		}
+	}
+	if out.Added = []string{}; q.Body.DryRun {
+		out.Servers = servers
+		return out, nil
+	}
+	if err := g.Add(ctx, s.cfg.Data, s.cfg.Upstream.Workspace, servers); err != nil {
 		return out, api.Problem(http.StatusUnprocessableEntity, err.Error())
 	}
-	for _, d := range q.Body.Servers {
+	for _, d := range servers {
 		out.Added = append(out.Added, d.ID)
 	}
 	if out.Connected = s.cfg.Upstream.Reload != nil; out.Connected {

@@ -9,15 +9,8 @@ import { useRef, useState } from "./vendored/hooks.mjs";
 const words = (line) => [...line.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g)]
   .map(([w]) => w.replace(/"([^"]*)"|'([^']*)'/g, "$1$2"));
 
-/** The servers of a host's configuration. */
-const configured = (text) => {
-  const c = JSON.parse(text);
-  return Object.entries(c.mcpServers ?? c.servers ?? {})
-    .map(([id, { command, args, env, url, headers }]) => ({ id, command, args, env, url, headers }));
-};
-
-const addServers = async (servers) => {
-  const { added, connected } = await post("/v1/servers", { servers });
+const addServers = async (body) => {
+  const { added, connected } = await post("/v1/servers", body);
   return `Added: ${added.join(", ")}. ` + (connected ? "Operations, Servers shows how they start."
     : "They are started where the server runs with waymark serve --connect.");
 };
@@ -35,9 +28,7 @@ function Import({ refresh }) {
   const send = async () => {
     if (!file) throw new Error("Choose a file first.");
     if (file.name.endsWith(".json")) {
-      const servers = configured(await file.text());
-      if (!servers.length) throw new Error("The file names no servers. waymark import reads other files of JSON.");
-      return addServers(servers);
+      return addServers({ config: await file.text() });
     }
     const { taken: t, rejected_total: refused, rejected: [first] } = await request("POST", "/v1/import", file);
     return `Taken: ${t.tools} tools, ${t.capabilities} capabilities, ${t.episodes} episodes.`
@@ -61,7 +52,7 @@ export function AddServer() {
     if (lines.some((l) => l.indexOf("=") < 1)) throw new Error("Each line of the environment has the form NAME=value.");
     const env = Object.fromEntries(lines.map((l) => [l.slice(0, l.indexOf("=")).trim(), l.slice(l.indexOf("=") + 1)]));
     const start = /^https?:\/\//.test(command) ? { url: command } : { command, args, env };
-    return addServers([{ id: v.id.trim(), ...start }]);
+    return addServers({ servers: [{ id: v.id.trim(), ...start }] });
   };
   return html`<section class="card"><h2>Add a server</h2>
     <p class="soft">Another MCP server, whose tools are suggested, and called through this one.</p>
