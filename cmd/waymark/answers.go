@@ -9,20 +9,17 @@ import (
 	"waymark/suggest"
 )
 
-// words returns a code of the API with spaces for underscores.
-func words(code string) string { return strings.ReplaceAll(code, "_", " ") }
-
 // asText shows an answer in the words that MCP has for it. With --explain tables of all its fields follow.
 func asText[Answer any](text func(a Answer, context []string, intent string) string) shows {
-	return func(a *app, q *asked, body json.RawMessage) error {
+	return func(q *asked, body json.RawMessage) error {
 		var answer Answer
 		var of struct{ Model suggest.ModelInfo }
 		if err := cmp.Or(decode(body, &answer), decode(body, &of)); err != nil {
 			return err
 		}
-		where := a.elsewhere()
+		where := q.elsewhere()
 		if of.Model.Nodes == 0 {
-			a.printf("Nothing is recorded yet. Begin with waymark import sample%[1]s, waymark import ~/.claude/projects%[1]s, or waymark gateway add mcp.json%[1]s and waymark serve --connect%[1]s.\n", where)
+			q.printf("Nothing is recorded yet. Begin with waymark import sample%[1]s, waymark import ~/.claude/projects%[1]s, or waymark gateway add mcp.json%[1]s and waymark serve --connect%[1]s.\n", where)
 			return nil
 		}
 		context, _ := q.fields["context"].([]string)
@@ -31,18 +28,20 @@ func asText[Answer any](text func(a Answer, context []string, intent string) str
 			if strings.HasPrefix(line, server.Correction) {
 				line += where
 			}
-			a.printf("%s\n", clean(line))
+			q.printf("%s\n", clean(line))
 		}
 		if q.fields["explain"] == true {
-			a.printf("\n")
-			return a.render(body, "", "")
+			q.printf("\n")
+			return q.render(body, "")
 		}
 		return nil
 	}
 }
 
 // showFormula prints the steps of a score: name = formula = numbers = value (note).
-func (a *app) showFormula(e suggest.ExplainAnswer) {
+func (a *app) showFormula(body json.RawMessage) error {
+	var e suggest.ExplainAnswer
+	err := decode(body, &e)
 	for _, s := range e.FormulaSteps {
 		line := s.Name
 		for _, part := range []string{s.Formula, s.Numbers, number(s.Value)} {
@@ -55,7 +54,5 @@ func (a *app) showFormula(e suggest.ExplainAnswer) {
 		}
 		a.printf("%s\n", clean(line))
 	}
-	for _, u := range e.UnknownIDs {
-		a.printf("%s\n", clean(u.Message))
-	}
+	return err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,29 +35,36 @@ func (a *app) confirm(question string) error {
 	return nil
 }
 
-// watch polls a job or a run by the operation get until see reports that it is over, and returns the last answer. After
-// an interrupt it calls the operation cancel, unless that is empty.
-func (a *app) watch(ctx context.Context, c *client, get, cancel, id string, see func(json.RawMessage) (over bool, err error)) (json.RawMessage, error) {
-	thing := map[string]any{"id": id}
+// await polls until the job or run in the answer to a request is over or waits for approval, and returns the last answer.
+// An interrupt cancels it, unless it started before the request.
+func (q *asked) await(ctx context.Context, c *client, sent time.Time, body json.RawMessage) (json.RawMessage, error) {
+	var s struct {
+		ID, State, Phase string
+		Progress         float64
+		StartedAt        time.Time `json:"started_at"`
+	}
+	bar, cancel := q.progress(q.OperationID, 1000), strings.Replace(q.wait, "get", "cancel", 1)
+	defer bar.hide()
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
-		body, err := c.ask(ctx, get, thing, nil)
-		if err == nil {
-			if over, err := see(body); over || err != nil {
-				return body, err
-			}
-			if bounded.Wait(ctx, wait) {
-				continue
-			}
-			err = ctx.Err()
+		err := decode(body, &s)
+		if err != nil || s.State != "running" {
+			return body, err
 		}
-		if ctx.Err() != nil && cancel != "" { // the caller no longer waits
+		bar.at(int64(s.Progress*1000), cmp.Or(s.Phase, s.State))
+		err = ctx.Err()
+		if bounded.Wait(ctx, wait) {
+			body, err = c.body(ctx, q.wait, map[string]any{"id": s.ID})
+		}
+		if ctx.Err() != nil && !s.StartedAt.Before(sent) { // the caller no longer waits
 			ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 			defer stop()
-			if _, failed := c.ask(ctx, cancel, thing, nil); failed != nil {
-				fmt.Fprintf(a.errs, "it goes on: %s %s: %v\n", cancel, id, failed)
+			if failed := c.ask(ctx, cancel, map[string]any{"id": s.ID}, nil); failed != nil {
+				fmt.Fprintf(q.errs, "it goes on: %s %s: %v\n", cancel, s.ID, failed)
 			}
 		}
-		return nil, err
+		if err = cmp.Or(ctx.Err(), err); err != nil {
+			return nil, err
+		}
 	}
 }
 
@@ -65,7 +73,7 @@ func argsFor(use string) cobra.PositionalArgs {
 	_, named, _ := strings.Cut(use, " ")
 	return func(cmd *cobra.Command, args []string) error {
 		least, most := len(strings.Fields(named)), len(strings.Fields(named))
-		if strings.HasSuffix(named, "...") || strings.HasSuffix(named, "...]") {
+		if strings.Contains(named, "...") {
 			most = len(args)
 		}
 		if strings.HasSuffix(named, "]") {

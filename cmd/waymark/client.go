@@ -75,24 +75,27 @@ func (c *client) open(ctx context.Context, id string, fields map[string]any) (*h
 	return c.do(ctx, r)
 }
 
-// ask sends the request of an operation of the API and returns the body of the answer. It also decodes the body into
-// answer, unless that is nil.
-func (c *client) ask(ctx context.Context, id string, fields map[string]any, answer any) (json.RawMessage, error) {
+// body sends the request of an operation of the API and returns the body of the answer.
+func (c *client) body(ctx context.Context, id string, fields map[string]any) (json.RawMessage, error) {
 	r, err := requestOf(operationsOf()[id], fields, nil)
 	if err != nil {
 		return nil, err
 	}
-	body, err := c.send(ctx, r)
+	return c.send(ctx, r)
+}
+
+// ask sends the request of an operation of the API and decodes the body of the answer into answer, unless that is nil.
+func (c *client) ask(ctx context.Context, id string, fields map[string]any, answer any) error {
+	body, err := c.body(ctx, id, fields)
 	if err != nil || answer == nil {
-		return body, err
+		return err
 	}
-	return body, decode(body, answer)
+	return decode(body, answer)
 }
 
 // makeWorkspace creates the client's workspace if it does not exist.
 func (c *client) makeWorkspace(ctx context.Context) error {
-	_, err := c.ask(ctx, "create-workspace", map[string]any{"name": c.workspace}, nil)
-	return err
+	return c.ask(ctx, "create-workspace", map[string]any{"name": c.workspace}, nil)
 }
 
 func decode(body json.RawMessage, answer any) error {

@@ -19,7 +19,6 @@ func tuneCollector() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	debug.SetGCPercent(mostGrowth)
 	afterCollection()
 }
 
@@ -28,9 +27,7 @@ func tuneCollector() {
 func afterCollection() {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
-	if sample[0].Value.Kind() == metrics.KindUint64 {
-		live := max(sample[0].Value.Uint64(), 1)
-		debug.SetGCPercent(int(min(max(spare*100/live, leastGrowth), mostGrowth)))
-	}
+	live := max(sample[0].Value.Uint64(), 1)
+	debug.SetGCPercent(int(min(max(spare*100/live, leastGrowth), mostGrowth)))
 	runtime.AddCleanup(new([16]byte), func(struct{}) { afterCollection() }, struct{}{})
 }

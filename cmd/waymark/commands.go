@@ -1,10 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -12,9 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/internal/bounded"
+	"waymark/gateway"
 	"waymark/live"
 	"waymark/server"
+	mcpserver "waymark/server/mcp"
 	"waymark/suggest"
 )
 
@@ -22,20 +26,15 @@ import (
 
 func (a *app) nextCommand() *cobra.Command {
 	return a.of(operation{
-		id: "next", use: "next [ID...]", flags: "context=after intent limit min_confidence allow profile explain",
-		long: `Suggests the next tool: after the ids given as arguments or with --after (oldest first), for --intent, or for both. With
-neither it suggests central tools to start with.`,
+		id: "next", use: "next [ID...]", args: "context...", flags: "context=after intent limit min_confidence allow profile explain",
 		example: `  waymark next fs:read_file
   waymark next --intent "report open issues" --limit 3`,
-		prepare: func(_ *cobra.Command, args []string, q *asked) error {
-			context, _ := q.fields["context"].([]string)
-			for _, arg := range args {
-				if strings.ContainsFunc(arg, unicode.IsSpace) {
-					return usagef("%q is not an id; give a request with --intent", arg)
+		prepare: func(ids []string, _ *asked) error {
+			for _, id := range ids {
+				if strings.ContainsFunc(id, unicode.IsSpace) {
+					return usagef("%q is not an id; give a request with --intent", id)
 				}
-				context = append(context, strings.Split(arg, ",")...)
 			}
-			q.fields["context"] = slices.Concat([]string{}, context)
 			return nil
 		},
 		show: asText(server.NextText),
@@ -45,9 +44,8 @@ neither it suggests central tools to start with.`,
 func (a *app) searchCommand() *cobra.Command {
 	return a.of(operation{
 		id: "search", use: "search QUERY...", args: "query...", flags: "context limit kinds profile explain allow",
-		example: `  waymark search "open issues of a repository"
-  waymark search parse json --context fs:read_file --limit 3`,
-		show: asText(server.SearchText),
+		example: `  waymark search "open issues of a repository" --context fs:read_file --limit 3`,
+		show:    asText(server.SearchText),
 	})
 }
 
@@ -63,21 +61,14 @@ func (a *app) explainCommand() *cobra.Command {
 	return a.of(operation{
 		id: "explain", use: "explain ID", args: "id", flags: "context=after intent limit allow profile formula",
 		example: `  waymark explain json:parse --after fs:read_file`,
-		more:    func(cmd *cobra.Command) { cmd.MarkFlagsMutuallyExclusive("formula", "profile") },
-		prepare: func(_ *cobra.Command, _ []string, q *asked) error {
+		show: func(q *asked, body json.RawMessage) error {
 			if q.fields["formula"] == true {
-				q.fields["profile"] = suggest.ProfileSeed
+				return q.showFormula(body)
 			}
-			return nil
-		},
-		show: func(a *app, q *asked, body json.RawMessage) error {
-			if q.fields["formula"] == true {
-				return showing((*app).showFormula)(a, q, body)
-			}
-			return a.render(body, "id suggested absent_reason reason rank of confidence score formula mode model.profile terms behind reports filters unknown_ids",
+			return q.render(body, "id suggested absent_reason reason rank of confidence score formula mode model.profile terms behind reports filters unknown_ids "+
 				"name value weight contribution passed detail observed sources message")
 		},
-		check: func(_ *app, _ *asked, body json.RawMessage) error {
+		check: func(_ *asked, body json.RawMessage) error {
 			var answer suggest.ExplainAnswer
 			if err := decode(body, &answer); err != nil || answer.Absent != suggest.AbsentUnknown {
 				return err
@@ -90,36 +81,28 @@ func (a *app) explainCommand() *cobra.Command {
 func (a *app) recordCommand() *cobra.Command {
 	return a.of(operation{
 		id: "record", use: "record FILE|-",
-		long: `Records episodes from a file, or from standard input: one JSON object, an array, or one object a line. An episode
-already recorded counts once. Exits 1 if any was rejected.`,
 		example: `  echo '{"id":"e1","steps":[{"tool":"fs:read_file"},{"tool":"json:parse"}]}' | waymark record -`,
-		prepare: func(cmd *cobra.Command, args []string, q *asked) error {
-			in, err := a.openInput(args[0], bounded.Transfer)
-			if err != nil {
-				return err
-			}
-			q.file, q.input = in, args[0]
-			rest, lines, err := jsonLines(in)
-			if q.body = rest; err != nil || lines {
-				return err
-			}
-			text, err := bounded.ReadAll(cmd.Context(), rest, named(args[0]), bounded.Document)
-			q.body = json.RawMessage(text)
-			return cmp.Or(err, checkJSON(text, args[0]))
+		prepare: func(args []string, q *asked) (err error) {
+			q.input = args[0]
+			q.body, err = a.jsonOrLines(args[0])
+			return err
 		},
-		show: showing(func(a *app, r live.RecordResult) {
-			a.printf("accepted %d, duplicates %d, rejected %d; the log is at %d\n", r.Accepted, r.Duplicates, len(r.Rejected), r.Seq)
-		}),
-		check: func(a *app, q *asked, body json.RawMessage) error {
+		show: func(q *asked, body json.RawMessage) error {
 			var r live.RecordResult
-			if err := json.Unmarshal(body, &r); err != nil || len(r.Rejected) == 0 {
-				return err
-			}
+			err := decode(body, &r)
+			a.printf("accepted %d, duplicates %d, rejected %d; the log is at %d\n", r.Accepted, r.Duplicates, len(r.Rejected), r.Seq)
 			for _, no := range r.Rejected {
 				if no.ID != "" {
 					no.Error = fmt.Sprintf("%q: %s", no.ID, no.Error)
 				}
 				fmt.Fprintf(a.errs, "waymark: %s:%d: %s\n", named(q.input), no.Line, clean(no.Error))
+			}
+			return err
+		},
+		check: func(_ *asked, body json.RawMessage) error {
+			var r live.RecordResult
+			if err := decode(body, &r); err != nil || len(r.Rejected) == 0 {
+				return err
 			}
 			return errNegative
 		},
@@ -133,7 +116,7 @@ func (a *app) forgetCommand() *cobra.Command {
 rebuilds the model without them. Not reached are backups and exports made earlier.`,
 		example: `  waymark forget --source import:claude-code
   waymark forget --before 2026-01-01`,
-		prepare: func(_ *cobra.Command, _ []string, q *asked) error {
+		prepare: func(_ []string, q *asked) error {
 			if len(q.fields) != 1 {
 				return usagef("forget needs exactly one of --source, --episode and --before")
 			}
@@ -156,10 +139,13 @@ func (a *app) keysCommand() *cobra.Command {
 			long: `Creates an API key for --workspace and prints it; it cannot be shown again. The scopes are read and write unless --scopes
 says otherwise. While there is a key, a request without one is refused, on loopback too.`,
 			example: `  waymark keys create --workspace team-a --scopes read`,
-			show: showing(func(a *app, k struct{ ID, Key string }) {
+			show: func(_ *asked, body json.RawMessage) error {
+				var k struct{ ID, Key string }
+				err := decode(body, &k)
 				a.printf("%s\n", k.Key)
 				fmt.Fprintf(a.errs, "key %s on workspace %s; it is not shown again\n", k.ID, a.workspace)
-			}),
+				return err
+			},
 		}),
 		a.of(operation{id: "list-keys", use: "list"}),
 		a.of(operation{id: "revoke-key", use: "revoke ID", args: "id", done: "revoked"}),
@@ -201,67 +187,241 @@ invented labels would count as several sources.`),
 }
 
 func (a *app) capabilityCommand() *cobra.Command {
-	var file string
+	var rubric, state string
 	var proposed bool
 	return group("capability", "Capabilities: list, export and import them, mine the history for new ones, approve or reject those",
 		a.of(operation{id: "list-capabilities", use: "list", flags: "tag limit", set: map[string]any{"limit": 500},
-			columns: "id composite verdict state capability.name evidence.tasks capability.description tags tools description",
+			names: "capabilities proposals total id composite verdict state capability.name evidence.tasks capability.description tags tools description",
 			more: func(cmd *cobra.Command) {
 				cmd.Flags().BoolVar(&proposed, "proposed", false, "list the proposals mined from the history")
-				cmd.Flags().String("state", "", "with --proposed: waiting, approved or rejected")
+				cmd.Flags().StringVar(&state, "state", "", "with --proposed: waiting, approved or rejected")
 			},
-			prepare: func(cmd *cobra.Command, _ []string, q *asked) error {
-				if proposed || cmd.Flags().Changed("state") {
+			prepare: func(_ []string, q *asked) error {
+				if proposed {
 					q.Operation = operationsOf()["list-proposals"]
 				}
-				return q.take(cmd.Flags().Lookup("state"), "state")
+				if state != "" {
+					q.fields["state"] = state
+				}
+				return nil
 			}}),
 		a.of(operation{id: "get-capability", use: "export ID", args: "id", short: "Write a capability as JSON",
-			show: func(a *app, _ *asked, body json.RawMessage) error { return a.printValue(body) }}),
-		a.of(operation{id: "put-capabilities", use: "import FILE|-", short: "Put capabilities from a file into the catalog",
-			long: `Reads capabilities as JSON and puts them into the catalog: one, as waymark capability export writes it, a list, or
-an object with a list "capabilities".`,
-			prepare: func(_ *cobra.Command, args []string, q *asked) error {
-				text, err := a.jsonInput(args[0])
-				var one map[string]json.RawMessage
-				if json.Unmarshal(text, &one) == nil && one["capabilities"] == nil {
-					text = slices.Concat([]byte("["), text, []byte("]"))
+			show: func(q *asked, body json.RawMessage) error { return q.printValue(body) }}),
+		a.of(operation{id: "put-capabilities", use: "import FILE|-", args: "@", short: "Put capabilities from a file into the catalog",
+			prepare: func(_ []string, q *asked) error {
+				if q.body == nil && q.fields["capabilities"] == nil { // one
+					q.body = []any{q.fields}
 				}
-				q.body, q.input = text, args[0]
-				return err
+				return nil
 			}}),
-		a.of(operation{id: "mine", use: "propose", flags: "support sessions min_tools max_tools limit",
-			long: `Mines the history for DAGs of calls that recur in many tasks in a common order. A rubric scores them; they wait, best
-first, until they are approved or rejected.`,
+		a.of(operation{id: "mine", use: "propose", flags: "support sessions min_tools max_tools limit", wait: "get-job", names: "mined",
 			example: `  waymark capability propose --support 5
   waymark capability list --proposed`,
 			more: func(cmd *cobra.Command) {
-				cmd.Flags().StringVar(&file, "rubric", "", "custom rubric `file` over support, success, cohesion, savings, novelty")
-				a.progressFlag(cmd)
+				cmd.Flags().StringVar(&rubric, "rubric", "", "custom rubric `file` over support, success, cohesion, savings, novelty")
 			},
-			prepare: func(_ *cobra.Command, _ []string, q *asked) error {
-				if file != "" {
-					text, err := a.readFile(file)
-					if err != nil {
-						return usageError{err}
-					}
-					q.fields["rubric"] = string(text)
+			prepare: func(_ []string, q *asked) error {
+				if rubric == "" {
+					return nil
 				}
-				return nil
+				text, err := a.readFile(rubric)
+				q.fields["rubric"] = string(text)
+				return err
 			},
-			follow: func(ctx context.Context, c *client, q *asked) error {
-				job, body, err := a.follow(ctx, c, q.OperationID, q.fields, a.progress("propose", 1000))
-				switch {
-				case err != nil:
-					return err
-				case job.State != live.JobDone || job.Mined == nil:
-					return fmt.Errorf("%s: %v", job.ID, job)
-				case a.json:
-					return a.printBody(body)
-				}
-				return a.show(job.Mined, "", "")
-			}}),
+			check: jobDone}),
 		a.of(operation{id: "approve-proposal", use: "approve ID", args: "id", flags: "body.id=as name"}),
 		a.of(operation{id: "reject-proposal", use: "reject ID", args: "id", flags: "reason"}),
 	)
+}
+
+// scoreKinds are the scorers with a built-in rubric.
+var scoreKinds = []string{"hypothesis", "council", "contribution", "session"}
+
+func (a *app) scoreCommand() *cobra.Command {
+	return a.of(operation{
+		id: "score", use: "score hypothesis|council|contribution|session|FILE.yaml INPUT|-", args: "scorer @", flags: "after",
+		long: `Scores INPUT (a JSON file, or - for standard input) by a rubric: a built-in one, or a custom one in a YAML or JSON file.
+Totals, verdicts and ranks are computed from the scores of the dimensions. Reported totals are only compared. If INPUT has
+"judge": {}, the judge scores the items without scores.`,
+		example: `  waymark score hypothesis hypotheses.json
+  waymark score review.yaml items.json --json`,
+		more: a.judgeFlags,
+		prepare: func(args []string, q *asked) error {
+			if a.judge.BaseURL != "" && q.fields["judge"] == nil {
+				q.fields["judge"] = struct{}{} // whoever names one asks it
+			}
+			if slices.Contains(scoreKinds, args[0]) {
+				return nil
+			}
+			source, err := a.readFile(args[0])
+			if errors.Is(err, os.ErrNotExist) {
+				return usagef("%s is neither a rubric (%s) nor a file", args[0], strings.Join(scoreKinds, ", "))
+			}
+			q.fields["scorer"], q.fields["source"] = "custom", string(source)
+			return err
+		},
+	})
+}
+
+func (a *app) rebuildCommand() *cobra.Command {
+	var all bool
+	return a.of(operation{
+		id: "rebuild", use: "rebuild", flags: "verify force dry_run", wait: "get-job",
+		short: "Rebuild the model from the log",
+		long: `Replays the whole log into a new model and waits for the end. Questions and recordings continue meanwhile. If the new
+model is significantly worse on held-out tasks, it is not published, and the command exits 1. --dry-run only compares;
+--verify compares the new model with the active one, byte for byte. An interrupt cancels the rebuild.`,
+		more: func(cmd *cobra.Command) {
+			cmd.Flags().BoolVar(&all, "all", false, "rebuild every workspace, one line each; exits with the worst code")
+			cmd.MarkFlagsMutuallyExclusive("verify", "force", "dry-run")
+			a.engineFlags(cmd)
+		},
+		prepare: func([]string, *asked) error {
+			if all && a.setting("workspace").Origin == "flag" {
+				return usagef("--all is for every workspace, and --workspace for one")
+			}
+			return a.exists()
+		},
+		who: access{requireKey: true, window: true, timeout: commandTimeout, maxBody: window.maxBody},
+		around: func(ctx context.Context, c *client, q *asked, _ func() error) (worst error) {
+			list := struct{ Workspaces []string }{[]string{a.workspace}}
+			if all {
+				if err := c.ask(ctx, "list-workspaces", nil, &list); err != nil {
+					return err
+				}
+			}
+			for _, name := range list.Workspaces {
+				var job live.Job
+				c.workspace = name
+				body, err := q.answer(ctx, c)
+				if all && err != nil && ctx.Err() == nil && !ownerGone(err) {
+					body, err = json.Marshal(live.Job{State: live.JobFailed, Error: err.Error()})
+				}
+				if err == nil {
+					err = decode(body, &job)
+				}
+				if err == nil {
+					err = a.showJob(map[bool]string{true: name}[all], body, job)
+				}
+				if err != nil {
+					return err
+				}
+				if no := jobDone(nil, body); worst == nil || no != nil && errors.Is(worst, errNegative) {
+					worst = no
+				}
+			}
+			return worst
+		},
+	})
+}
+
+// showJob prints a job, with the workspace as one line.
+func (a *app) showJob(workspace string, body json.RawMessage, job live.Job) error {
+	switch {
+	case a.json && workspace != "":
+		return json.NewEncoder(a.out).Encode(map[string]any{"workspace": workspace, "job": job})
+	case a.json:
+		return a.printBody(body)
+	case workspace != "":
+		a.printf("%s: %s\n", workspace, clean(job.String()))
+	case job.State == live.JobRefused:
+		a.printf("%s\nthe active model stays (model %s)\n--force publishes the new one nevertheless\n", clean(job.String()), suggest.ShortVersion(job.Version))
+	case job.State == live.JobDone:
+		a.printf("%s\n", clean(job.String()))
+		if job.Verify != nil {
+			return a.show(job.Verify, "")
+		}
+	}
+	return nil
+}
+
+// jobDone returns the error that determines the exit code of a job, or nil.
+func jobDone(_ *asked, body json.RawMessage) error {
+	var job live.Job
+	err := decode(body, &job)
+	switch {
+	case err != nil:
+		return err
+	case job.State == live.JobRefused, job.Verify != nil && !job.Verify.Equal:
+		return errNegative
+	case job.State != live.JobDone:
+		return fmt.Errorf("%s: %v", job.ID, job)
+	}
+	return nil
+}
+
+// ownerGone reports whether the error of a call says that the process that was asked has ended, or is about to.
+func ownerGone(err error) bool {
+	if refused, ok := errors.AsType[*problem](err); ok {
+		return mcpserver.OwnerGone(refused.Status, refused.Detail)
+	}
+	return errors.As(err, new(*url.Error)) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+func (a *app) diffCommand() *cobra.Command {
+	return a.of(operation{
+		id: "graph-diff", use: "diff FROM TO", args: "from to",
+		long: `Compares two models of the workspace and their answers to sample requests: the active one (current), the one before
+the last build (previous), or a version.`,
+		example: `  waymark diff previous current`,
+	})
+}
+
+func (a *app) approveCommand() *cobra.Command {
+	var all, only bool
+	return a.of(operation{
+		id: "approve-tools", use: "approve [TOOL|SERVER...]", short: "List quarantined tools, and release them",
+		long: `A tool is quarantined if its contract changed since its approval, if it was added after the approval of its server, or if
+its texts are suspicious. A quarantined tool is neither suggested nor called. --list shows these tools; naming a tool or a
+server, or --all, releases them.`,
+		example: `  waymark approve --list
+  waymark approve github:create_issue`,
+		more: func(cmd *cobra.Command) {
+			f := cmd.Flags()
+			f.BoolVar(&only, "list", false, "list quarantined tools (the default without arguments)")
+			f.BoolVar(&all, "all", false, "release all quarantined tools")
+			f.BoolVar(&a.yes, "yes", false, "do not ask")
+		},
+		prepare: func(ids []string, q *asked) error {
+			if len(ids) > 0 && (all || only) {
+				return usagef("approve takes tools and servers, or --all, or --list")
+			}
+			if q.fields["ids"] = ids; len(ids) == 0 && !all {
+				q.Operation, q.fields = operationsOf()["list-quarantine"], nil
+			}
+			return nil
+		},
+		around: func(ctx context.Context, c *client, q *asked, one func() error) error {
+			if q.fields == nil {
+				return one()
+			}
+			var held struct{ Tools []gateway.Withheld }
+			if err := c.ask(ctx, "list-quarantine", nil, &held); err != nil {
+				return err
+			}
+			// Released is what is shown: the fingerprints exclude a later change. Of an id that is not there the server reports so.
+			ids, shown, tools := q.fields["ids"].([]string), []gateway.Withheld{}, []map[string]string{}
+			for _, w := range held.Tools {
+				waits := w.Reason != gateway.ReasonGone && w.Reason != gateway.ReasonInvalid
+				if slices.Contains(ids, w.ID) || waits && (all || slices.Contains(ids, w.Server)) {
+					shown, tools = append(shown, w), append(tools, map[string]string{"id": w.ID, "fingerprint": w.Fingerprint})
+				}
+			}
+			for _, id := range ids {
+				if !slices.ContainsFunc(shown, func(w gateway.Withheld) bool { return w.ID == id || w.Server == id }) {
+					tools = append(tools, map[string]string{"id": id})
+				}
+			}
+			if !a.json {
+				if err := a.show(map[string]any{"tools": shown}, ""); err != nil {
+					return err
+				}
+			}
+			q.fields = map[string]any{"tools": tools}
+			if err := a.confirm("Release these?"); err != nil {
+				return err
+			}
+			return one()
+		},
+	})
 }

@@ -65,10 +65,8 @@ var brief = access{timeout: commandTimeout}
 
 // words sets the embedder and the thesaurus in opts.
 func (a *app) words(opts *live.Options) (err error) {
-	if own := a.embeddings; own.BaseURL != "" {
-		// Whoever chooses the endpoint owns this process, so it may well be on their own machine.
-		own.APIKey, own.AllowPrivate = endpoint.Key(os.Getenv("WAYMARK_EMBEDDINGS_KEY")), true
-		if opts.Embedder, err = endpoint.NewEmbedder(own); err != nil {
+	if a.embeddings.BaseURL != "" {
+		if opts.Embedder, err = endpoint.NewEmbedder(owned(a.embeddings, "WAYMARK_EMBEDDINGS_KEY")); err != nil {
 			return err
 		}
 	}
@@ -85,7 +83,7 @@ func (a *app) words(opts *live.Options) (err error) {
 }
 
 // open opens the data directory for this process. It returns storage.ErrInUse if another process has it.
-func (a *app) open(logger *slog.Logger, who access) (*openDirectory, error) {
+func (a *app) open(logger *slog.Logger, who access) (h *openDirectory, err error) {
 	dir, err := filepath.Abs(a.data)
 	if err != nil {
 		return nil, err
@@ -103,48 +101,52 @@ func (a *app) open(logger *slog.Logger, who access) (*openDirectory, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &openDirectory{dir: dir, workspace: a.workspace, logger: logger, store: store, unlock: unlock, window: who.window}
-	h.token = rand.Text()
-	if err := h.note(""); err != nil {
-		return nil, errors.Join(err, store.Close(), unlock())
+	h = &openDirectory{dir: dir, workspace: a.workspace, logger: logger, store: store, unlock: unlock, window: who.window, token: rand.Text()}
+	if err = h.note(""); err == nil {
+		err = a.assemble(h, who)
 	}
+	if err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	return h, nil
+}
+
+// assemble makes the components that use an open data directory.
+func (a *app) assemble(h *openDirectory, who access) (err error) {
 	cfg, opts := a.serving, a.life
-	opts.Logger, opts.Now, opts.Serves = logger, time.Now, who.serves
+	opts.Logger, opts.Now, opts.Serves = h.logger, time.Now, who.serves
 	opts.Withheld, opts.Connected = h.withheld, h.connected
 	if err := a.words(&opts); errors.Is(err, fs.ErrNotExist) { // no usage error, like any other missing file
-		return nil, errors.Join(err, h.close())
+		return err
 	} else if err != nil {
-		return nil, errors.Join(usageError{err}, h.close())
+		return usageError{err}
 	}
 	if cfg.Judges, err = a.askers(); err != nil {
-		return nil, errors.Join(usageError{err}, h.close())
+		return usageError{err}
 	}
 	h.workspaces = live.NewWorkspaces(h.store, opts)
-	h.feed = record.NewFeed(hook.SpoolOf(dir), h.store, h.workspaces.Open, time.Now, logger)
+	h.feed = record.NewFeed(hook.SpoolOf(h.dir), h.store, h.workspaces.Open, time.Now, h.logger)
 	h.feed.NoDigests = opts.DropDigests
 	if err := a.openGateway(h, who.serves); err != nil {
-		return nil, errors.Join(err, h.close())
+		return err
 	}
 	cfg.Store, cfg.Workspaces, cfg.Traces, cfg.KeepKey = h.store, h.workspaces, h.feed.Collect, h.feed.KeepKey
-	cfg.Logger, cfg.Version, cfg.Now, cfg.Data, cfg.Settings = logger, version().Version, time.Now, dir, a.settings
+	cfg.Logger, cfg.Version, cfg.Now, cfg.Data, cfg.Settings = h.logger, version().Version, time.Now, h.dir, a.settings
 	cfg.LocalToken, cfg.RequireKey, cfg.Timeout, cfg.MaxBody = h.token, who.requireKey, who.timeout, who.maxBody
 	cfg.Upstream.Gateway, cfg.Upstream.Workspace = h.gateway, h.workspace
 	if h.gateway != nil && a.connect {
 		cfg.Upstream.Reload = h.startServers
 		open := func(ctx context.Context) (record.Store, error) { return h.workspaces.Open(ctx, h.workspace) }
-		cfg.Caller = record.New(open, h.gateway, record.Options{Logger: logger, DropDigests: opts.DropDigests})
+		cfg.Caller = record.New(open, h.gateway, record.Options{Logger: h.logger, DropDigests: opts.DropDigests})
 	}
-	h.server, err = server.New(cfg)
-	if err != nil {
-		return nil, errors.Join(err, h.close())
+	if h.server, err = server.New(cfg); err != nil {
+		return err
 	}
 	h.transport, h.hangUp = inProcess(h.server.Handler())
 	if cfg.Upstream.Reload != nil {
-		if err := cfg.Upstream.Reload(); err != nil {
-			return nil, errors.Join(err, h.close())
-		}
+		err = cfg.Upstream.Reload()
 	}
-	return h, nil
+	return err
 }
 
 // exists returns an error if the data directory does not exist. Backup and rebuild use it; otherwise a mistyped
@@ -153,10 +155,8 @@ func (a *app) exists() error {
 	if a.store != "" {
 		return nil
 	}
-	if _, err := os.Stat(a.data); err != nil {
-		return fmt.Errorf("data directory: %w", err)
-	}
-	return nil
+	_, err := os.Stat(a.data)
+	return err
 }
 
 // storeFile is a file in the data directory. It names the database that servers use in place of the directory's own.
@@ -190,6 +190,13 @@ func (a *app) openStore(dir string, opts storage.Options) (store *storage.Store,
 	return store, unlock, nil
 }
 
+// owned returns an endpoint with its key. Whoever chooses the endpoint owns this process, so it may well be on their own
+// machine.
+func owned(o endpoint.Options, key string) endpoint.Options {
+	o.APIKey, o.AllowPrivate = endpoint.Key(os.Getenv(key)), true
+	return o
+}
+
 // askers returns the models that scorers may ask.
 func (a *app) askers() (judges score.Judges, err error) {
 	if (a.judge.BaseURL == "") != (len(a.judges) == 0) {
@@ -197,9 +204,8 @@ func (a *app) askers() (judges score.Judges, err error) {
 	}
 	judges = score.Judges{Names: a.judges, Askers: map[string]score.Asker{}}
 	for _, model := range a.judges {
-		// Whoever chooses the endpoint owns this process, so it may well be on their own machine.
-		own := a.judge
-		own.Model, own.APIKey, own.AllowPrivate = model, endpoint.Key(os.Getenv("WAYMARK_JUDGE_KEY")), true
+		own := owned(a.judge, "WAYMARK_JUDGE_KEY")
+		own.Model = model
 		if judges.Askers[model], err = score.NewClient(own); err != nil {
 			return judges, err
 		}
@@ -325,7 +331,7 @@ func (a *app) enter(ctx context.Context, logger *slog.Logger, who access) (*open
 			patience = longestTakeOver
 		}
 		if time.Since(began) > patience {
-			return nil, nil, inUse(a.data, owner, "does not answer", silent)
+			return nil, nil, inUse(a.data, owner, strings.TrimSuffix(fmt.Sprintf("does not answer: %v", silent), ": <nil>"))
 		}
 		if !bounded.Wait(ctx, wait) {
 			return nil, nil, ctx.Err()
@@ -372,7 +378,7 @@ func (a *app) remote(ctx context.Context, who access) (*client, ownerNote, error
 	soon, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	// A route that needs the token: another server may have the address by now.
-	if _, err = c.ask(soon, "list-workspaces", nil, nil); err == nil && who.window && who.serves {
+	if err = c.ask(soon, "list-workspaces", nil, nil); err == nil && who.window && who.serves {
 		err = c.makeWorkspace(ctx) // without the timeout: it may have to be loaded
 	}
 	if err != nil {
@@ -381,24 +387,12 @@ func (a *app) remote(ctx context.Context, who access) (*client, ownerNote, error
 	return c, owner, nil
 }
 
-// heldError is storage.ErrInUse with the text of inUse.
-type heldError struct{ error }
-
-func (heldError) Is(target error) bool { return target == storage.ErrInUse }
-
-// inUse returns the error that names the owner of the directory, as far as it is known, and says whether that process
-// answers.
-func inUse(dir string, o ownerNote, answers string, why error) error {
-	text := fmt.Sprintf("data directory %s is in use by %v", dir, o)
-	switch {
-	case o.Addr == "":
-		text += ", which takes no requests; wait for it or stop it"
-	case why != nil:
-		text += ", which " + answers + ": " + why.Error()
-	default:
-		text += ", which " + answers
+// inUse returns the error that names the owner of the directory, as far as it is known, and how it answers.
+func inUse(dir string, o ownerNote, answers string) error {
+	if o.Addr == "" {
+		answers = "takes no requests; wait for it or stop it"
 	}
-	return heldError{errors.New(text)}
+	return fmt.Errorf("%w: %s, by %v, which %s", storage.ErrInUse, dir, o, answers)
 }
 
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,9 +22,6 @@ type check struct {
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"`
 }
-
-// lowSpace is the free space in bytes below which the check fails, well before writes are refused.
-const lowSpace = 512 << 20
 
 func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
@@ -48,12 +43,7 @@ with the number of their limited episodes (see waymark rule), the last jobs, and
 			}
 			a.table([]string{"check", "result", "detail"}, rows)
 			a.printf("\n")
-			sources := []map[string]any{}
-			for _, name := range slices.Sorted(maps.Keys(d.Sources)) {
-				sources = append(sources, map[string]any{"source": name, "episodes": d.Sources[name], "limited": d.Limited[name]})
-			}
-			return cmp.Or(a.show(map[string]any{"sources": sources, "jobs": d.Jobs, "settings_file": d.Settings.File, "settings": d.Settings.Settings},
-				"settings_file sources jobs settings", "name source episodes limited id state started_at progress phase reason error value origin from"), negative)
+			return cmp.Or(a.show(d, "sources limited jobs settings name id state started_at progress phase reason error value origin from"), negative)
 		},
 	}
 }
@@ -73,40 +63,21 @@ func (a *app) examine(ctx context.Context) (d diagnosis) {
 	d.Settings = a.settings
 	add := func(name string, ok bool, detail string) { d.Checks = append(d.Checks, check{name, ok, detail}) }
 	add("version", true, version().String())
-	dir, err := filepath.Abs(a.data)
-	info, wrong := os.Stat(dir)
-	switch err = cmp.Or(err, wrong); {
-	case errors.Is(err, fs.ErrNotExist):
+	dir, _ := filepath.Abs(a.data) // else opening it fails, too
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		add("directory", true, dir+" does not exist yet; the first import or serve makes it")
-		return
-	case err == nil && !info.IsDir():
-		err = errors.New(dir + " is not a directory")
-	}
-	if err != nil {
-		add("directory", false, err.Error())
-		return
+		return d
 	}
 	add("directory", true, dir)
-	if mode := info.Mode().Perm(); mode&0o077 != 0 && os.PathSeparator == '/' {
-		add("permissions", false, fmt.Sprintf("others may read it (%v); run chmod 700 %s", mode, dir))
-	} else {
-		add("permissions", true, mode.String())
-	}
-	if n, err := storage.FreeSpace(dir); err != nil {
-		add("free space", false, err.Error())
-	} else if n < math.MaxUint64 { // else it is not known
-		add("free space", n >= lowSpace, fmt.Sprintf("%d MiB", n>>20))
-	}
 	owner, _ := readOwner(a.data) // none, or unreadable: it is not known
 	h, c, err := a.enter(ctx, a.logger(), brief)
-	switch opened := c == nil && !errors.Is(err, storage.ErrInUse); { // then the process that the note names has ended
-	case opened && owner.PID != 0:
-		add("owner", true, fmt.Sprintf("nobody; process %d (%s), which had it, ended without closing it", owner.PID, owner.Command))
-	case opened:
-		add("owner", true, "nobody")
-	default:
-		add("owner", true, owner.String())
+	held := owner.String()
+	if c == nil && !errors.Is(err, storage.ErrInUse) {
+		if held = "nobody"; owner.PID != 0 {
+			held = fmt.Sprintf("nobody; %v, which had it, ended without closing it", owner)
+		}
 	}
+	add("owner", true, held)
 	if h != nil {
 		c = h.client(a.workspace)
 	}
@@ -115,16 +86,16 @@ func (a *app) examine(ctx context.Context) (d diagnosis) {
 			Checks   []check
 			Settings *shownSettings
 		}
-		if _, err = c.ask(ctx, "doctor", nil, &remote); remote.Settings != nil {
+		if err = c.ask(ctx, "doctor", nil, &remote); remote.Settings != nil {
 			d.Settings = *remote.Settings
 		}
 		d.Checks = append(d.Checks, remote.Checks...)
 	}
 	if err == nil {
-		_, err = c.ask(ctx, "stats", nil, &d)
+		err = c.ask(ctx, "stats", nil, &d)
 	}
 	if err == nil {
-		_, err = c.ask(ctx, "list-jobs", map[string]any{"limit": 10}, &d)
+		err = c.ask(ctx, "list-jobs", map[string]any{"limit": 10}, &d)
 	}
 	if h != nil {
 		err = errors.Join(err, h.close())

@@ -58,7 +58,7 @@ func TestEndlessInput(t *testing.T) {
 		{"restore /dev/zero", "", "this is not a backup", exitFailed},
 		{"mcp", long, stream, exitNegative},
 		{"score custom-rubric.yaml /dev/zero", "", document, exitNegative},
-		{"capability propose --rubric /dev/zero", "", document, exitUsage},
+		{"capability propose --rubric /dev/zero", "", document, exitNegative},
 		{"next --config /dev/zero", "", document, exitUsage},
 		{"next --thesaurus /dev/zero", "", "longer than 65535 bytes", exitUsage},
 		{"serve --tls-cert /dev/zero --tls-key /dev/zero", "", document, exitNegative},
@@ -80,7 +80,7 @@ func TestEndlessInput(t *testing.T) {
 
 // A signal ends a command that waits for what somebody writes to a pipe.
 func TestSignalEndsAWaitingCommand(t *testing.T) {
-	for _, command := range []string{"record PIPE", "import PIPE", "restore PIPE", "score items PIPE", "run PIPE", "gateway add PIPE", "next --config PIPE", "next --thesaurus PIPE",
+	for _, command := range []string{"record PIPE", "import PIPE", "restore PIPE", "score items PIPE", "run PIPE", "gateway add PIPE", "next --config PIPE", "next --thesaurus PIPE", "triangulate PIPE",
 		"triangulate --auto why --search-file PIPE"} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
+	"net/http"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -11,46 +13,47 @@ import (
 )
 
 func (a *app) exportCommand() *cobra.Command {
-	var format, around, output string
-	var depth int
-	cmd := &cobra.Command{
-		Use:   "export",
-		Short: "Export the graph, or the catalog and history",
-		Long:  `Writes the learned graph. The format waymark writes catalog and history instead, which import reads.`,
-		Example: `  waymark export --format dot | dot -Tsvg > graph.svg
+	var output string
+	return a.of(operation{
+		id: "graph", use: "export", flags: "format around depth", short: "Export the graph, or the catalog and history",
+		long: `Writes the learned graph. The format waymark writes catalog and history instead, which import reads.`,
+		example: `  waymark export --format dot | dot -Tsvg > graph.svg
   waymark export --format mermaid --around fs:read_file --depth 1
   waymark export --format waymark -o history.jsonl`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			id, fields := "graph", map[string]any{"format": format}
-			if around != "" {
-				fields["around"], fields["depth"] = around, depth
-			}
-			if format == "waymark" {
-				id = "export"
-			}
-			return a.with(cmd.Context(), func(c *client) error {
-				write := func(w io.Writer) error {
-					resp, err := c.open(cmd.Context(), id, fields)
-					if err != nil {
-						return err
-					}
-					defer resp.Body.Close()
-					_, err = io.Copy(w, resp.Body)
-					return err
-				}
-				if output == "" || output == "-" {
-					return write(a.out)
-				}
-				return replaceFile(output, write)
-			})
+		more: func(cmd *cobra.Command) {
+			cmd.Flags().StringVarP(&output, "output", "o", "", "the `file` to write (default: standard output)")
 		},
+		prepare: func(_ []string, q *asked) error {
+			if q.fields["format"] == "waymark" {
+				q.Operation, q.fields = operationsOf()["export"], nil
+			}
+			return nil
+		},
+		around: func(ctx context.Context, c *client, q *asked, _ func() error) error {
+			return q.download(ctx, c, output, func(int64, http.Header) error { return nil })
+		},
+	})
+}
+
+// download writes the answer to a file completely or not at all, or to standard output if output is empty or "-". whole
+// checks the number of bytes and the trailer of the answer.
+func (q *asked) download(ctx context.Context, c *client, output string, whole func(n int64, trailer http.Header) error) error {
+	write := func(w io.Writer) error {
+		resp, err := c.open(ctx, q.OperationID, q.fields)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		n, err := io.Copy(w, resp.Body)
+		if err != nil {
+			return err
+		}
+		return whole(n, resp.Trailer)
 	}
-	f := cmd.Flags()
-	f.StringVar(&format, "format", "json", "json, dot, graphml, mermaid or waymark")
-	f.StringVar(&around, "around", "", "only nodes near this `id`")
-	f.IntVar(&depth, "depth", 2, "number of transitions from the id of --around")
-	f.StringVarP(&output, "output", "o", "", "the `file` to write (default: standard output)")
-	return cmd
+	if output == "" || output == "-" {
+		return write(q.out)
+	}
+	return replaceFile(output, write)
 }
 
 // replaceFile writes a file completely or not at all. A device or a pipe is written to, not replaced.
@@ -63,13 +66,4 @@ func replaceFile(path string, write func(io.Writer) error) error {
 		return err
 	}
 	return errors.Join(write(f), f.Close())
-}
-
-func (a *app) diffCommand() *cobra.Command {
-	return a.of(operation{
-		id: "graph-diff", use: "diff FROM TO", args: "from to",
-		long: `Compares two models of the workspace and their answers to sample requests: the active one (current), the one before
-the last build (previous), or a version.`,
-		example: `  waymark diff previous current`,
-	})
 }

@@ -30,12 +30,12 @@ func TestGatewayFromTheCommandLine(t *testing.T) {
 	_, errs := says(t, 2, "gateway", "add", config, "--data", dir)
 	assert.Contains(t, errs, "My-Desk: run "+os.Args[0])
 	assert.Contains(t, errs, "with the variables DESK_EXTRA, DESK_TEST_SERVER")
-	assert.Contains(t, errs, "--yes agrees to all of these")
+	assert.Contains(t, errs, "May it be started? Nobody is here to be asked; --yes answers")
 	_, err := os.Stat(filepath.Join(dir, "gateway.json"))
 	assert.Error(t, err, "nothing is kept without consent")
 
 	out, errs := says(t, 0, "gateway", "add", config, "--yes", "--data", dir)
-	assert.Contains(t, out, "agreed to My-Desk")
+	assert.Contains(t, out, "My-Desk\n")
 	for _, left := range []string{`"lost"`, "LD_PRELOAD", "waymark itself"} {
 		assert.Contains(t, errs, left)
 	}

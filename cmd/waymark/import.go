@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,9 +58,6 @@ type importInput struct {
 	open   func(context.Context, ingest.Options) iter.Seq2[ingest.Item, error]
 }
 
-// source returns the source under which the episodes of an input are recorded.
-func (in importInput) source() string { return "import:" + in.Format }
-
 // imported is the answer of POST /v1/import.
 type imported struct {
 	Taken         ingest.Counts    `json:"taken"`
@@ -102,7 +100,6 @@ Formats:
 	f.StringVar(&opts.Format, "format", "auto", "the `format`, if it cannot be detected")
 	f.StringVar(&opts.Split, "split", "train", "part of a data set with splits: train, test or all")
 	f.StringVar(&opts.Server, "server", "", "the server `name` of a saved tools/list")
-	f.BoolVar(&a.life.DropIntents, "drop-intents", false, "do not store the requests of users")
 	f.BoolVar(&a.yes, "yes", false, "release new tools at once")
 	a.progressFlag(cmd)
 	return cmd
@@ -214,18 +211,12 @@ func (im *importing) send(ctx context.Context, c *client, inputs []importInput) 
 		return fmt.Errorf("import: %w", err)
 	}
 	others := inputs[0].Format != "dataset" && inputs[0].Format != "waymark" // its texts come from others
-	req, err := requestOf(operationsOf()["import"], map[string]any{"review": others && !im.yes}, lines)
-	if err != nil {
-		return err
-	}
+	q := &asked{app: im.app, Operation: operationsOf()["import"], fields: map[string]any{"review": others && !im.yes}, body: lines,
+		input: "import " + inputs[0].Path, source: "import:" + inputs[0].Format}
 	var answer imported
-	req.source = inputs[0].source()
-	body, err := c.send(context.WithoutCancel(ctx), req)
-	if err == nil {
-		err = decode(body, &answer)
-	}
-	if err != nil {
-		return refusedInput("import "+inputs[0].Path, err)
+	body, err := q.answer(context.WithoutCancel(ctx), c)
+	if err = cmp.Or(err, decode(body, &answer)); err != nil {
+		return err
 	}
 	im.merge(taken, answer, sent)
 	return nil

@@ -72,7 +72,6 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	a := &app{ctx: ctx, in: in, out: out, errs: errs}
 	root := a.command()
 	root.SetArgs(args)
-	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errs)
 	err := root.ExecuteContext(ctx)
@@ -90,7 +89,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		ExitCode int                   `json:"exit_code"`
 		Status   int                   `json:"status,omitempty"`
 		Errors   []*server.ProblemPart `json:"errors,omitempty"`
-	}{Error: oneLine(err.Error()), ExitCode: a.exitCode(err)}
+	}{Error: clean(strings.ReplaceAll(err.Error(), "\n", "; ")), ExitCode: a.exitCode(err)}
 	if p, ok := errors.AsType[*problem](err); ok {
 		said.Status, said.Errors = p.Status, p.Errors
 	}
@@ -116,11 +115,6 @@ func (a *app) exitCode(err error) int {
 		return exitUsage
 	}
 	return exitFailed
-}
-
-// oneLine puts an error on one line, with joined errors side by side.
-func oneLine(s string) string {
-	return clean(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' }), "; "))
 }
 
 // app is one run of the program: its streams and the settings every command shares.
@@ -186,6 +180,9 @@ error is one line of JSON on stderr: {"error","exit_code"} and, for a refused re
 	f.BoolVar(&a.json, "json", false, "print JSON: the body of the HTTP answer")
 	f.StringVar(&a.config, "config", "", "settings `file` (default "+cmp.Or(defaultConfigFile(), "waymark/config.yaml in the directory of settings")+", if present)")
 	f.StringVar(&a.thesaurus, "thesaurus", "", "`file` of additional synonyms for search and spelling correction; used by the process that owns the data directory")
+	f.StringVar(&a.store, "store", "", "`URL` of a PostgreSQL database shared by several servers (postgres://…), instead of the store in the data directory")
+	f.BoolVar(&a.life.DropIntents, "drop-intents", false, "never store the requests of users")
+	f.BoolVar(&a.life.DropDigests, "drop-digests", false, "never store the keyed hashes of argument values from which argument wiring is learned")
 	f.TextVar(&a.logLevel, "log-level", slog.LevelWarn, "log `level` on stderr: debug, info, warn or error")
 	for _, g := range []struct {
 		title    string
@@ -241,8 +238,7 @@ func (a *app) prepare(cmd *cobra.Command) error {
 	if !slices.Contains([]string{"auto", "plain", "none"}, a.style) {
 		return usagef("unknown --progress %q: want auto, plain or none", a.style)
 	}
-	var wrong *suggest.RequestError // before a command reads or writes anything
-	if err := live.CheckName(a.workspace); errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*suggest.RequestError](live.CheckName(a.workspace)); ok { // before anything is read or written
 		return usagef("workspace %s", wrong.Detail)
 	}
 	return nil

@@ -334,6 +334,7 @@ var varying = []struct {
 	{regexp.MustCompile(`\b(\d+m)?\d+(\.\d+)? ?(µs|ms|s)\b`), "DURATION"},
 	{regexp.MustCompile(`HOME/[^\s")]+`), "HOME"}, // directories of settings and data differ between systems
 	{regexp.MustCompile(`(^| )\d+(?:\.\d+)? (MiB|bytes|rows|days at)\b`), "${1}N $2"},
+	{regexp.MustCompile(`^(events|rows|bytes): \d+`), "$1: N"},
 	{regexp.MustCompile(` {3,}|-{3,}`), "  "},                                                              // columns are as wide as their longest value
 	{regexp.MustCompile(`waymark (\(devel\)|v[^\s,]+)( · [0-9a-f]{12}(\+modified)?)?`), "waymark VERSION"}, // a clean clone has one
 	{regexp.MustCompile(`\bgo1\.\d+(\.\d+)?\b`), "GO"},

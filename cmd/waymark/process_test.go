@@ -134,7 +134,7 @@ func TestDirectoryInUse(t *testing.T) {
 		says(t, 0, append(args, "--data", dir)...)
 	}
 	_, errs := says(t, exitFailed, "serve", "--data", dir, "--addr", "127.0.0.1:0")
-	assert.Regexp(t, `^waymark: data directory .* is in use by process \d+ \(waymark serve .*\)`, errs)
+	assert.Regexp(t, `^waymark: data directory is in use: .*, by process \d+ \(waymark serve .*\)`, errs)
 
 	// An owner that does not answer is named too.
 	owner, err := readOwner(dir)
@@ -142,7 +142,7 @@ func TestDirectoryInUse(t *testing.T) {
 	owner.Addr = ""
 	require.NoError(t, writeOwner(dir, owner))
 	_, errs = says(t, exitFailed, "next", "--data", dir)
-	assert.Regexp(t, `in use by process \d+ \(waymark serve .*\), which takes no requests`, errs)
+	assert.Regexp(t, `by process \d+ \(waymark serve .*\), which takes no requests`, errs)
 
 	assert.Zero(t, s.stop(t), s.stderr)
 	_, err = readOwner(dir)

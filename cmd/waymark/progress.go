@@ -9,16 +9,15 @@ import (
 	"golang.org/x/term"
 )
 
-// progress shows the progress of long work on stderr. The style bar redraws one line on a terminal. The style plain
-// prints a line when the phase changes, and at most one a second within a phase.
+// progress shows the progress of long work on stderr: a line that is redrawn on a terminal, or with --progress plain a line
+// when the phase changes, and at most one a second within a phase.
 type progress struct {
-	app   *app
-	style string // bar, plain or none
-	what  string
-	total int64 // -1: not known
-	began time.Time
-	drawn time.Time
-	phase string
+	app        *app
+	bar, plain bool
+	what       string
+	total      int64 // -1: not known
+	drawn      time.Time
+	phase      string
 }
 
 // clearLine moves a terminal to the beginning of its line and empties it.
@@ -30,17 +29,12 @@ func (a *app) progressFlag(cmd *cobra.Command) {
 
 // progress chooses the style; only terminals get control characters.
 func (a *app) progress(what string, total int64) *progress {
-	style := a.style
-	if style == "auto" {
-		style = map[bool]string{true: "bar", false: "none"}[isTerminal(a.errs)]
-	}
-	return &progress{app: a, style: style, what: what, total: total, began: time.Now()}
+	return &progress{app: a, bar: a.style == "auto" && isTerminal(a.errs), plain: a.style == "plain", what: what, total: total}
 }
 
 // at reports n of the total as done.
 func (p *progress) at(n int64, doing string) {
-	least := map[bool]time.Duration{true: time.Second / 10, false: time.Second}[p.style == "bar"]
-	if p.style == "none" || doing == p.phase && time.Since(p.drawn) < least {
+	if !p.bar && !p.plain || doing == p.phase && time.Since(p.drawn) < time.Second {
 		return
 	}
 	p.drawn, p.phase = time.Now(), doing
@@ -50,19 +44,13 @@ func (p *progress) at(n int64, doing string) {
 	} else if n > 0 {
 		line += fmt.Sprintf(" %d", n)
 	}
-	if p.style == "plain" {
-		fmt.Fprintln(p.app.errs, line)
-		return
-	}
-	if spent := time.Since(p.began); p.total > 0 && n > 0 {
-		line += fmt.Sprintf(", %v left", (time.Duration(float64(spent) * float64(p.total-n) / float64(n))).Round(time.Second))
-	}
-	fmt.Fprint(p.app.errs, clearLine+line)
+	p.hide()
+	fmt.Fprint(p.app.errs, line+map[bool]string{true: "\n"}[p.plain])
 }
 
 // hide clears the bar until the next call of at, if there is one.
 func (p *progress) hide() {
-	if p.style == "bar" {
+	if p.bar {
 		fmt.Fprint(p.app.errs, clearLine)
 	}
 }

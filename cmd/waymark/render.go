@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -19,91 +18,87 @@ type member struct {
 	value hujson.ValueTrimmed
 }
 
-// membersOf returns the fields of an object; other values have none.
+// membersOf returns the fields of an object; other values have none. The fields of an inner object come last, as in
+// model.version, unless it is a map of objects.
 func membersOf(value hujson.ValueTrimmed) (all []member) {
-	if object, ok := value.(*hujson.Object); ok {
-		for _, m := range object.Members {
-			all = append(all, member{nameOf(m), m.Value.Value})
+	object, _ := value.(*hujson.Object)
+	if object == nil {
+		return nil
+	}
+	var inner []member
+	for _, m := range object.Members {
+		name := m.Name.Value.(hujson.Literal).String()
+		fields := membersOf(m.Value.Value)
+		if fields == nil || isTable(m.Value.Value) {
+			all = append(all, member{name, m.Value.Value})
+			continue
+		}
+		for _, f := range fields {
+			inner = append(inner, member{name + "." + f.name, f.value})
 		}
 	}
-	return all
+	return append(all, inner...)
 }
 
-// chosen returns the fields of an object at these paths, as in dag.tasks, named and ordered by the paths. Without paths
-// it returns all fields.
-func chosen(object []member, paths string) (found []member) {
-	if paths == "" {
-		return object
+// isTable reports whether a value has only objects in it: a list of them, or a map.
+func isTable(value hujson.ValueTrimmed) bool {
+	switch v := value.(type) {
+	case *hujson.Array:
+		return !slices.ContainsFunc(v.Elements, func(e hujson.Value) bool { return e.Value.Kind() != '{' })
+	case *hujson.Object:
+		return !slices.ContainsFunc(v.Members, func(m hujson.ObjectMember) bool { return m.Value.Value.Kind() != '{' })
 	}
-	for path := range strings.FieldsSeq(paths) {
-		name, rest, nested := strings.Cut(path, ".")
-		for _, m := range object {
-			switch {
-			case m.name != name:
-			case !nested:
-				found = append(found, m)
-			default:
-				for _, within := range chosen(membersOf(m.value), rest) {
-					found = append(found, member{name + " " + within.name, within.value})
-				}
-			}
-		}
-	}
-	return found
+	return false
 }
 
-// render prints an answer for people: its message, its plain fields, then each list of objects as a table. fields
-// selects the fields of the answer and columns those of the objects, each in this order; empty selects all. If the
-// first field is a list, it is the answer and comes first.
-func (a *app) render(body json.RawMessage, fields, columns string) error {
+// tables returns 1 for a field that is printed as tables, else 0.
+func tables(f member) int { return map[bool]int{true: 1}[isTable(f.value)] }
+
+// page prints an answer for people: plain fields as lines, and objects as tables, in their order. names selects and
+// orders the fields of the answer and of the objects within it; empty selects all.
+type page struct {
+	*app
+	names string
+	above bool // something is printed
+	table bool // the last thing printed is a table
+}
+
+// render prints an answer for people.
+func (a *app) render(body json.RawMessage, names string) error {
 	answer, err := hujson.Parse(body)
 	if err != nil {
 		return fmt.Errorf("unexpected answer: %w", err)
 	}
-	all := membersOf(answer.Value)
-	shown := chosen(all, fields)
-	var plain []string
-	var lists []member
-	printed := 0 // number of lists printed so far
-	for i, f := range shown {
-		line := text(f.value, math.MaxInt)
+	p := &page{app: a, names: names}
+	fields := p.chosen(membersOf(answer.Value))
+	if len(fields) > 0 && !isTable(fields[0].value) { // lines come before tables, unless a list is the answer
+		slices.SortStableFunc(fields, func(x, y member) int { return tables(x) - tables(y) })
+	}
+	for i, f := range fields {
 		list, isList := f.value.(*hujson.Array)
+		line := text(f.value, math.MaxInt)
 		switch {
-		case f.name == "message":
-			a.printf("%s\n", line)
-		case isList && len(list.Elements) == 0 && i == 0:
-			a.printf("no %s\n", words(f.name))
-		case line != "" && isList && len(all) == 1:
-			for _, one := range list.Elements {
-				a.printf("%s\n", text(one.Value, maxText))
+		case isList && len(list.Elements) == 0 || f.value.Kind() == 'n':
+			if i == 0 {
+				p.line("no " + words(f.name))
 			}
+		case isList && line != "" && i == 0: // the list is the answer
+			for _, one := range list.Elements {
+				p.line(text(one.Value, maxText))
+			}
+		case f.name == "message" && line != "":
+			p.line(line)
 		case line != "":
-			plain = append(plain, words(f.name)+": "+line)
-		case isList && i == 0:
-			a.grid("", rowsOf("", f.value, columns), false)
-			printed = 1
-		case isList || len(membersOf(f.value)) > 0:
-			lists = append(lists, f)
+			p.line(words(f.name) + ": " + line)
+		default:
+			p.grid(words(f.name), rowsOf("", f.value))
 		}
-	}
-	if printed > 0 && len(plain) > 0 {
-		a.printf("\n")
-	}
-	for _, line := range plain {
-		a.printf("%s\n", line)
-	}
-	for i, f := range lists {
-		title := ""
-		if printed+len(lists) > 1 || len(plain) > 0 {
-			title = words(f.name)
-		}
-		a.grid(title, rowsOf("", f.value, columns), printed+len(plain)+i > 0)
 	}
 	return nil
 }
 
 // show prints a value that is not an HTTP answer, as JSON with --json, else for people.
-func (a *app) show(v any, fields, columns string) error {
+func (a *app) show(v any, names string) error {
 	if a.json {
 		return a.printValue(v)
 	}
@@ -111,7 +106,29 @@ func (a *app) show(v any, fields, columns string) error {
 	if err != nil {
 		return err
 	}
-	return a.render(body, fields, columns)
+	return a.render(body, names)
+}
+
+func (p *page) chosen(fields []member) (found []member) {
+	if p.names == "" {
+		return fields
+	}
+	for name := range strings.FieldsSeq(p.names) {
+		for _, f := range fields {
+			if f.name == name || strings.HasPrefix(f.name, name+".") {
+				found = append(found, f)
+			}
+		}
+	}
+	return found
+}
+
+func (p *page) line(text string) {
+	if p.table {
+		p.printf("\n")
+	}
+	p.printf("%s\n", text)
+	p.above, p.table = true, false
 }
 
 // row is an object in a table, and the object that holds it, if any.
@@ -120,70 +137,51 @@ type row struct {
 	fields []member
 }
 
-// rowsOf returns the objects in a value: the value itself, the elements of a list, or the values of a map, each with
-// its key as the first field.
-func rowsOf(of string, value hujson.ValueTrimmed, columns string) (rows []row) {
-	add := func(fields []member) {
-		if fields = chosen(fields, columns); len(fields) > 0 {
-			rows = append(rows, row{of, fields})
+// rowsOf returns the objects in a list, or the values of a map of objects, each with its key as the first field.
+func rowsOf(of string, value hujson.ValueTrimmed) (rows []row) {
+	switch v := value.(type) {
+	case *hujson.Array:
+		for _, one := range v.Elements {
+			rows = append(rows, row{of, membersOf(one.Value)})
 		}
-	}
-	fields := membersOf(value)
-	switch list, isList := value.(*hujson.Array); {
-	case isList:
-		for _, one := range list.Elements {
-			add(membersOf(one.Value))
-		}
-	case slices.ContainsFunc(fields, func(m member) bool { return m.value.Kind() != '{' }):
-		add(fields)
-	default:
-		for _, m := range fields {
-			add(append([]member{{"name", hujson.String(m.name)}}, membersOf(m.value)...))
+	case *hujson.Object:
+		for _, m := range v.Members {
+			rows = append(rows, row{of, append([]member{{"name", m.Name.Value}}, membersOf(m.Value.Value)...)})
 		}
 	}
 	return rows
 }
 
-// grid prints objects as a table, with a column for each field that has a value in any of them. Lists and objects
-// within them become further tables, whose first column names the object.
-func (a *app) grid(title string, rows []row, gap bool) {
+// grid prints objects as a table, with a column for each field that has a value in any of them. Lists and objects within
+// them become further tables, whose first column names the object.
+func (p *page) grid(title string, rows []row) {
 	var header, titles []string
 	cells, inner := make([]map[string]string, len(rows)), map[string][]row{}
 	for i, r := range rows {
 		self := strconv.Itoa(i + 1)
-		if r.fields[0].value.Kind() == '"' {
+		if len(r.fields) > 0 && r.fields[0].value.Kind() == '"' {
 			self = text(r.fields[0].value, maxText)
 		}
-		cells[i] = map[string]string{}
-		for _, f := range append([]member{{"of", hujson.String(r.of)}}, r.fields...) {
+		cells[i] = map[string]string{"of": r.of}
+		if r.of != "" && i == 0 {
+			header = []string{"of"}
+		}
+		for _, f := range p.chosen(r.fields) {
 			name, cell := words(f.name), text(f.value, maxText)
-			switch cells[i][name] = cell; {
-			case cell == "":
-				if !slices.Contains(titles, name) {
+			cells[i][name] = cell
+			switch {
+			case isTable(f.value):
+				if inner[name] = append(inner[name], rowsOf(self, f.value)...); !slices.Contains(titles, name) {
 					titles = append(titles, name)
 				}
-				inner[name] = append(inner[name], rowsOf(self, f.value, "")...)
-			case cell != "false" && !slices.Contains(header, name):
+			case cell != "" && cell != "false" && !slices.Contains(header, name):
 				header = append(header, name)
 			}
 		}
 	}
-	if slices.Contains(header, "rank") { // objects without a rank come last
-		rank := func(cells map[string]string) int {
-			n, err := strconv.Atoi(cells["rank"])
-			if err != nil {
-				return len(rows) + 1
-			}
-			return n
-		}
-		slices.SortStableFunc(cells, func(x, y map[string]string) int { return cmp.Compare(rank(x), rank(y)) })
-	}
 	if len(header) > 0 {
-		if gap {
-			a.printf("\n")
-		}
-		if title != "" {
-			a.printf("%s:\n", title)
+		if p.above {
+			p.printf("\n%s:\n", title)
 		}
 		table := make([][]string, len(cells))
 		for i, c := range cells {
@@ -191,10 +189,11 @@ func (a *app) grid(title string, rows []row, gap bool) {
 				table[i] = append(table[i], c[name])
 			}
 		}
-		a.table(header, table)
+		p.app.table(header, table)
+		p.above, p.table = true, true
 	}
 	for _, title := range titles {
-		a.grid(title, inner[title], true)
+		p.grid(title, inner[title])
 	}
 }
 
@@ -222,3 +221,6 @@ func text(value hujson.ValueTrimmed, most int) string {
 	}
 	return ""
 }
+
+// words returns a name of the API with spaces between its words.
+func words(name string) string { return strings.NewReplacer("_", " ", ".", " ").Replace(name) }

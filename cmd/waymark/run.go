@@ -19,10 +19,11 @@ import (
 )
 
 func (a *app) runCommand() *cobra.Command {
-	var params string
-	var set []string
+	var params, intent string
+	var set, approve []string
+	var dry bool
 	return a.of(operation{
-		id: "start-run", use: "run DAG.json|-|CAPABILITY", short: "Run a DAG or a stored capability",
+		id: "start-run", use: "run DAG.json|-|CAPABILITY", short: "Run a DAG or a stored capability", wait: "get-run",
 		long: `Runs a DAG from a file or from standard input (the output of waymark dag --json, or your own), or a stored capability by
 its id. The DAG is checked first. Tools of other servers need a running waymark serve --connect on the data directory.
 Calls that are not known to be harmless wait for waymark runs approve. Exits 1 unless all tasks succeed.`,
@@ -32,21 +33,15 @@ Calls that are not known to be harmless wait for waymark runs approve. Exits 1 u
 			f := cmd.Flags()
 			f.StringVar(&params, "params", "", "parameters as a JSON `object`")
 			f.StringArrayVar(&set, "set", nil, "an argument, as `TASK.ARGUMENT=VALUE`: JSON, else text; may be repeated")
-			f.String("intent", "", "purpose of the run, as `text`, if the DAG has no intent")
-			f.Bool("dry-run", false, "check the DAG and print the plan; call nothing")
+			f.StringVar(&intent, "intent", "", "purpose of the run, as `text`, if the DAG has no intent")
+			f.BoolVar(&dry, "dry-run", false, "check the DAG and print the plan; call nothing")
 			f.BoolVar(&a.yes, "yes", false, "approve every call in advance")
-			f.StringSlice("approve", nil, "`tasks`, or patterns of tools, that need not be asked about")
-			a.progressFlag(cmd)
+			f.StringSliceVar(&approve, "approve", nil, "`tasks`, or patterns of tools, that need not be asked about")
 			a.judgeFlags(cmd)
 		},
-		prepare: func(cmd *cobra.Command, args []string, q *asked) error {
-			if err := a.runRequest(args[0], q.fields); err != nil {
+		prepare: func(args []string, q *asked) error {
+			if err := q.readDAG(args[0]); err != nil {
 				return err
-			}
-			for flag, field := range map[string]string{"intent": "intent", "dry-run": "dry_run", "approve": "approve"} {
-				if err := q.take(cmd.Flags().Lookup(flag), field); err != nil {
-					return err
-				}
 			}
 			if params != "" {
 				if !json.Valid([]byte(params)) {
@@ -54,49 +49,33 @@ Calls that are not known to be harmless wait for waymark runs approve. Exits 1 u
 				}
 				q.fields["params"] = json.RawMessage(params)
 			}
-			if a.yes {
-				q.fields["approve"] = []string{"*"}
+			if intent != "" {
+				q.fields["intent"] = intent
 			}
-			q.body, q.input = q.fields, "run"
+			if dry {
+				q.fields["dry_run"] = true
+			}
+			if a.yes {
+				approve = []string{"*"}
+			}
+			if approve != nil {
+				q.fields["approve"] = approve
+			}
 			return setValues(q.fields, set)
 		},
-		follow: func(ctx context.Context, c *client, q *asked) error {
-			answer, err := q.send(ctx, c)
-			if refused, ok := errors.AsType[*problem](err); ok && strings.Contains(refused.Detail, "without values") {
-				err = fmt.Errorf("%w; --set gives one, as in --set t1.path=/tmp/a", err)
-			}
-			if err != nil {
-				return err
-			}
-			var r struct {
-				dagrun.Status
-				Plan json.RawMessage `json:"plan"`
-			}
-			if err := json.Unmarshal(answer, &r); err != nil {
-				return err
-			}
-			switch {
-			case r.Plan == nil:
-				return a.stayWith(ctx, c, r.ID)
-			case a.json:
-				return a.printBody(answer)
-			}
-			a.printf("The plan is sound; nothing was called.\n\n")
-			return a.render(r.Plan, "", "id tool kind layer depends_on when approval")
-		},
+		show: showRun, check: runDone,
 	})
 }
 
-// runRequest adds the DAG or the capability to run to the fields of a request. A name that is no file is a capability.
-func (a *app) runRequest(name string, fields map[string]any) error {
-	if _, err := os.Stat(name); name != "-" && errors.Is(err, os.ErrNotExist) {
-		if strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".json") {
-			return err
-		}
-		fields["capability"] = name
+// readDAG takes the DAG or the capability to run. A name that is no file is a capability.
+func (q *asked) readDAG(name string) error {
+	q.input = name
+	_, err := os.Stat(name)
+	if name != "-" && errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(name, `/\`) && !strings.HasSuffix(name, ".json") {
+		q.fields["capability"] = name
 		return nil
 	}
-	text, err := a.jsonInput(name)
+	text, err := q.jsonInput(name)
 	if err != nil {
 		return err
 	}
@@ -108,12 +87,12 @@ func (a *app) runRequest(name string, fields map[string]any) error {
 		given = map[string]json.RawMessage{"dag": text}
 	}
 	for name, value := range given {
-		fields[name] = value
+		q.fields[name] = value
 	}
 	return nil
 }
 
-// setValues adds the values of --set to those of a request: TASK.ARGUMENT=VALUE, params.NAME=VALUE or intent=TEXT.
+// setValues adds the values of --set to those of a request: TASK.ARGUMENT=VALUE or params.NAME=VALUE.
 func setValues(body map[string]any, set []string) error {
 	values := map[string]map[string]json.RawMessage{}
 	if given, ok := body["values"].(json.RawMessage); ok && json.Unmarshal(given, &values) != nil {
@@ -128,9 +107,6 @@ func setValues(body map[string]any, set []string) error {
 			value, _ = json.Marshal(text) // a string: cannot fail
 		}
 		switch {
-		case ok && key == "intent":
-			body["intent"] = text
-			continue
 		case !ok || task == "" || argument == "":
 			return usagef("--set %q is not TASK.ARGUMENT=VALUE, as in t1.path=/tmp/a", one)
 		case values[task] == nil:
@@ -142,34 +118,6 @@ func setValues(body map[string]any, set []string) error {
 		body["values"] = values
 	}
 	return nil
-}
-
-// stayWith waits until a run ends, or waits for approval, and shows it. An interrupt cancels the run.
-func (a *app) stayWith(ctx context.Context, c *client, id string) error {
-	var s dagrun.Status
-	bar := a.progress("run", -1)
-	body, err := a.watch(ctx, c, "get-run", "cancel-run", id, func(body json.RawMessage) (over bool, err error) {
-		s = dagrun.Status{}
-		err = json.Unmarshal(body, &s)
-		bar.at(int64(s.Done+s.Failed+s.Skipped), string(s.State))
-		return s.State.Over() || s.State == dagrun.Paused, err
-	})
-	bar.hide()
-	switch {
-	case err != nil:
-		return err
-	case a.json:
-		err = a.printBody(body)
-	default:
-		err = a.showRun(body)
-	}
-	if s.State == dagrun.Paused && !a.json {
-		a.printf("\nIt waits for approval: waymark runs approve %s (or runs cancel)\n", id)
-	}
-	if err == nil && s.State != dagrun.Done {
-		err = errNegative
-	}
-	return err
 }
 
 // shownArguments is the number of bytes shown of the arguments of a waiting call.
@@ -190,50 +138,59 @@ func showWaiting(w io.Writer, s dagrun.Status, tasks []string) {
 	}
 }
 
-// approveRun shows the waiting calls of a run, sends the decision about them, and stays with the run. At a terminal it
-// asks before the calls are made.
-func (a *app) approveRun(ctx context.Context, c *client, q *asked) error {
+// approveRun shows the waiting calls of a run before it sends the decision about them. At a terminal it asks before the
+// calls are made.
+func approveRun(ctx context.Context, c *client, q *asked, approve func() error) error {
 	var s dagrun.Status
-	id, tasks := q.fields["id"].(string), q.fields["nodes"].([]string)
-	if _, err := c.ask(ctx, "get-run", q.fields, &s); err != nil {
+	tasks, _ := q.fields["nodes"].([]string)
+	if err := c.ask(ctx, "get-run", map[string]any{"id": q.fields["id"]}, &s); err != nil {
 		return err
 	}
-	showWaiting(a.errs, s, tasks)
+	showWaiting(q.errs, s, tasks)
 	if len(tasks) == 0 {
 		q.fields["nodes"] = s.Waiting // and no other that waits meanwhile
 	}
-	if q.fields["deny"] != true && len(s.Waiting) > 0 && isTerminal(a.in) {
-		if err := a.confirm("Make these calls?"); err != nil {
+	if q.fields["deny"] != true && len(s.Waiting) > 0 && isTerminal(q.in) {
+		if err := q.confirm("Make these calls?"); err != nil {
 			return err
 		}
 	}
-	if _, err := q.send(ctx, c); err != nil {
-		return err
-	}
-	return a.stayWith(ctx, c, id)
+	return approve()
 }
 
-func (a *app) showRun(body json.RawMessage) error {
+// showRun shows a run with the calls that wait for approval, or the plan of a dry run.
+func showRun(q *asked, body json.RawMessage) error {
 	var s dagrun.Status
-	err := json.Unmarshal(body, &s)
-	if err == nil {
-		err = a.render(body, "", "id tool state duration_ms attempts error reason")
+	names := "id tool capability intent state started_at ended_at done failed skipped output error warnings nodes duration_ms attempts reason"
+	if err := decode(body, &s); err != nil {
+		return err
 	}
-	showWaiting(a.out, s, nil)
+	if q.fields["dry_run"] == true {
+		names = "state plan id tool kind layer depends_on when approval"
+	}
+	err := q.render(body, names)
+	showWaiting(q.out, s, nil)
+	if s.State == dagrun.Paused {
+		q.printf("\nIt waits for approval: waymark runs approve %s%s (or runs cancel)\n", s.ID, q.elsewhere())
+	}
+	return err
+}
+
+// runDone returns the error that determines the exit code of a run that is over, or waits, or nil.
+func runDone(q *asked, body json.RawMessage) error {
+	var s dagrun.Status
+	err := decode(body, &s)
+	if err == nil && s.State != dagrun.Done && q.fields["dry_run"] != true {
+		err = errNegative
+	}
 	return err
 }
 
 func (a *app) runsCommand() *cobra.Command {
-	show := func(a *app, _ *asked, body json.RawMessage) error { return a.showRun(body) }
 	return group("runs", "List, show, approve and cancel runs",
 		a.of(operation{id: "list-runs", use: "list", flags: "state"}),
-		a.of(operation{id: "get-run", use: "show RUN", args: "id", show: show}),
-		a.of(operation{id: "approve-run", use: "approve RUN [TASK...]", short: "Approve waiting tasks, all by default, and follow the run",
-			flags: "deny",
-			prepare: func(_ *cobra.Command, args []string, q *asked) error {
-				q.fields["id"], q.fields["nodes"] = args[0], args[1:]
-				return nil
-			},
-			follow: a.approveRun}),
-		a.of(operation{id: "cancel-run", use: "cancel RUN", args: "id", show: show}))
+		a.of(operation{id: "get-run", use: "show RUN", args: "id", show: showRun}),
+		a.of(operation{id: "approve-run", use: "approve RUN [TASK...]", args: "id nodes...", flags: "deny", wait: "get-run",
+			short: "Approve waiting tasks, all by default, and follow the run", around: approveRun, show: showRun, check: runDone}),
+		a.of(operation{id: "cancel-run", use: "cancel RUN", args: "id", show: showRun}))
 }

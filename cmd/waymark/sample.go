@@ -19,7 +19,7 @@ var bundledSample = importInput{Path: "sample", Format: "dataset", folder: true,
 // fillSample imports the sample into an empty workspace.
 func (a *app) fillSample(ctx context.Context, c *client) error {
 	var stats suggest.Stats
-	if _, err := c.ask(ctx, "stats", nil, &stats); err != nil {
+	if err := c.ask(ctx, "stats", nil, &stats); err != nil {
 		return err
 	}
 	if n := stats.Tools + stats.ObservedTools + stats.Capabilities + stats.Episodes; n > 0 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,10 +39,10 @@ loopback address every request needs an API key, so one must exist before (wayma
 				}
 			}
 			var err error
-			if a.serving.TLS, err = a.tlsConfig(cert, key); err != nil {
-				return err
+			if a.serving.TLS, err = a.tlsConfig(cert, key); err == nil {
+				err = a.serve(cmd.Context(), addr, sampled)
 			}
-			return a.serve(cmd.Context(), addr, sampled)
+			return err
 		},
 	}
 	f := cmd.Flags()
@@ -52,7 +53,6 @@ loopback address every request needs an API key, so one must exist before (wayma
 	f.StringSliceVar(&a.serving.Proxies, "proxy", nil, "`addresses` of reverse proxies: their connections and requests are not limited by address")
 	f.StringVar(&cert, "tls-cert", "", "`file` of the certificate chain in PEM: enables TLS, and every request needs a key")
 	f.StringVar(&key, "tls-key", "", "`file` of its key in PEM; both are read again when they change")
-	f.StringVar(&a.store, "store", "", "`URL` of a PostgreSQL database shared by several servers (postgres://…), instead of the store in the data directory")
 	f.DurationVar(&a.serving.KeepFor, "keep-for", 0, "forget episodes whose last step is older than this `duration`, as in 2160h; 0: no limit")
 	a.engineFlags(cmd)
 	a.upstreamFlags(cmd)
@@ -64,8 +64,6 @@ func (a *app) engineFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&a.embeddings.BaseURL, "embeddings-url", "", "OpenAI-compatible `endpoint` of embeddings for search, as in http://127.0.0.1:11434/v1; its key comes from WAYMARK_EMBEDDINGS_KEY")
 	f.StringVar(&a.embeddings.Model, "embeddings-model", "", "embedding `model` of that endpoint")
-	f.BoolVar(&a.life.DropIntents, "drop-intents", false, "never store the requests of users")
-	f.BoolVar(&a.life.DropDigests, "drop-digests", false, "never store the keyed hashes of argument values from which argument wiring is learned")
 	f.BoolVar(&a.life.KeepSecrets, "keep-secrets", false, "do not redact keys, tokens and passwords in intents and errors")
 	f.DurationVar(&a.life.Idle, "unload-after", 30*time.Minute, "`time` after which an idle workspace other than default is unloaded until its next use; 0: never")
 	f.BoolVar(&a.life.Mine, "mine", false, "mine the history for capabilities after each rebuild, and propose them")
@@ -93,13 +91,13 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool) (err error) 
 	}
 	if c != nil {
 		owner, _ := readOwner(a.data) // without a note the owner is just not known
-		return inUse(a.data, owner, "answers", nil)
+		return inUse(a.data, owner, "answers")
 	}
 	defer func() { err = errors.Join(err, h.close()) }()
 
 	c = h.client(a.workspace)
 	var list struct{ Keys []any }
-	if _, err := c.ask(ctx, "list-keys", nil, &list); err != nil {
+	if err := c.ask(ctx, "list-keys", nil, &list); err != nil {
 		return err
 	}
 	if who.requireKey && len(list.Keys) == 0 { // every request would be refused
@@ -114,24 +112,20 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool) (err error) 
 	if err != nil {
 		return fmt.Errorf("%w; --addr or WAYMARK_ADDR names another address, port 0 any free port", err)
 	}
-	local := localAddr(ln.Addr().(*net.TCPAddr))
-	base, noted, own := "http://"+local, local, []net.Listener(nil)
+	local := *ln.Addr().(*net.TCPAddr)
+	if local.IP.IsUnspecified() { // this machine reaches it on loopback
+		local.IP = net.IPv4(127, 0, 0, 1)
+	}
+	base, noted, own := "http://"+local.String(), local.String(), []net.Listener(nil)
 	if a.serving.TLS != nil { // commands of this machine need no certificate
 		plain, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 		if err != nil {
-			return errors.Join(err, ln.Close())
+			return err
 		}
-		base, noted, own = "https://"+local, plain.Addr().String(), []net.Listener{plain}
+		base, noted, own = "https://"+local.String(), plain.Addr().String(), []net.Listener{plain}
 	}
-	err = h.note(noted)
-	if err == nil {
-		err = a.welcome(ctx, c, h.dir, base, who.requireKey || len(list.Keys) > 0)
-	}
-	if err != nil {
-		for _, l := range append(own, ln) {
-			err = errors.Join(err, l.Close())
-		}
-		return err
+	if err := cmp.Or(h.note(noted), a.welcome(ctx, c, h.dir, base, who.requireKey || len(list.Keys) > 0)); err != nil {
+		return err // the listeners end with the process
 	}
 	defer h.takeIn(ctx, a.workspace)()
 	return h.server.Serve(ctx, ln, own...)
@@ -154,19 +148,11 @@ func (h *openDirectory) takeIn(ctx context.Context, workspace string) (stop func
 	}
 }
 
-// localAddr returns the address at which this machine reaches a listener.
-func localAddr(a *net.TCPAddr) string {
-	if a.IP.IsUnspecified() {
-		return (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: a.Port}).String()
-	}
-	return a.String()
-}
-
 // welcome prints the addresses of the server, a link that signs in to the page, and how to connect a host. Without
 // --json it prints the link to a terminal only, because others may read stored output.
 func (a *app) welcome(ctx context.Context, c *client, dir, base string, requireKey bool) error {
 	var made struct{ Path string }
-	if _, err := c.ask(ctx, "create-sign-in-link", nil, &made); err != nil {
+	if err := c.ask(ctx, "create-sign-in-link", nil, &made); err != nil {
 		return err
 	}
 	if a.json {
@@ -277,7 +263,7 @@ func (a *app) lend(ctx context.Context, h *openDirectory) (err error) {
 func (a *app) owner() (mcpserver.Owner, error) {
 	o, err := readOwner(a.data)
 	if err == nil && o.Addr == "" {
-		err = inUse(a.data, o, "", nil)
+		err = inUse(a.data, o, "")
 	}
 	return mcpserver.Owner{Endpoint: "http://" + o.Addr + "/mcp", Token: o.Token}, err
 }

@@ -34,9 +34,6 @@ var processSettings = []string{
 	"connect", "tool-mode", "expose", "preload", "suggest-after", "strict-results", "idle-stop", "result-limit",
 }
 
-// everywhere are the settings that also apply to commands without their flags: where the data is, and what is written.
-var everywhere = []string{"store", "drop-intents", "drop-digests"}
-
 // setting is one line of the settings that doctor shows.
 type setting struct {
 	Name   string `json:"name"`
@@ -48,7 +45,6 @@ type setting struct {
 // shownSettings are the settings that a flag, a WAYMARK_* variable or the settings file may give, and that file.
 type shownSettings struct {
 	File     string    `json:"file"`
-	Exists   bool      `json:"exists"`
 	Settings []setting `json:"settings"`
 }
 
@@ -59,25 +55,20 @@ func (a *app) loadSettings(cmd *cobra.Command) error {
 	if err != nil {
 		return usagef("settings file %s: %w", path, err)
 	}
-	a.settings = shownSettings{File: path, Exists: isFile(path)}
+	a.settings = shownSettings{File: path}
 	for _, name := range settings {
-		f, known := cmd.Flags().Lookup(name), findFlag(cmd.Root(), name)
-		value, inFile := file[name]
-		s := setting{Name: name, Value: known.DefValue, Origin: "default"}
-		variable := variableOf(name)
+		f, value := cmd.Flags().Lookup(name), file[name]
+		s, variable := setting{Name: name, Value: defaultOf(cmd.Root(), name), Origin: "default"}, "WAYMARK_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 		switch given := os.Getenv(variable); {
 		case f != nil && f.Changed:
 			s = setting{name, f.Value.String(), "flag", "--" + name}
 		case given != "": // empty is unset, as with XDG_* and most others
 			s, value = setting{name, given, "environment", variable}, given
-		case inFile:
+		case value != nil:
 			s = setting{name, fmt.Sprint(value), "file", path}
 		}
 		s.Value = storage.Name(s.Value) // an address may have a password
 		a.settings.Settings = append(a.settings.Settings, s)
-		if f == nil && slices.Contains(everywhere, name) {
-			f = known
-		}
 		if f == nil || s.From == "" || s.Origin == "flag" {
 			continue
 		}
@@ -103,10 +94,6 @@ func (a *app) loadSettings(cmd *cobra.Command) error {
 	return nil
 }
 
-func variableOf(name string) string {
-	return "WAYMARK_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
-}
-
 // setting returns a setting by its name.
 func (a *app) setting(name string) (s setting) {
 	if i := slices.IndexFunc(a.settings.Settings, func(s setting) bool { return s.Name == name }); i >= 0 {
@@ -121,17 +108,14 @@ func (a *app) flagName(name string) string {
 	return map[string]string{"environment": s.From, "file": "settings file " + s.From + ": " + name, "flag": s.From, "default": "--" + name}[s.Origin]
 }
 
-// findFlag returns the first flag of a name in the tree of commands.
-func findFlag(cmd *cobra.Command, name string) *pflag.Flag {
-	if f := cmd.LocalFlags().Lookup(name); f != nil {
-		return f
-	}
-	for _, sub := range cmd.Commands() {
-		if f := findFlag(sub, name); f != nil {
-			return f
+// defaultOf returns the default of a setting, a flag of the program or of one of its commands.
+func defaultOf(root *cobra.Command, name string) string {
+	for _, cmd := range append([]*cobra.Command{root}, root.Commands()...) {
+		if f := cmd.LocalFlags().Lookup(name); f != nil {
+			return f.DefValue
 		}
 	}
-	return nil
+	return ""
 }
 
 // settingsFile reads the settings file: --config, else WAYMARK_CONFIG, else the default one if present. path is that file,
@@ -158,18 +142,18 @@ func (a *app) settingsFile(flags *pflag.FlagSet) (given map[string]any, path str
 
 func setFlag(f *pflag.Flag, value any) error {
 	list, many := value.([]any)
-	s, takes := f.Value.(pflag.SliceValue)
-	switch {
-	case !many:
-		return f.Value.Set(fmt.Sprint(value))
-	case !takes:
+	if _, takes := f.Value.(pflag.SliceValue); many && !takes {
 		return errors.New("takes one value, got a list")
 	}
-	values := make([]string, len(list))
-	for i, v := range list {
-		values[i] = fmt.Sprint(v)
+	if !many {
+		list = []any{value}
 	}
-	return s.Replace(values)
+	for _, v := range list { // the first one replaces the default
+		if err := f.Value.Set(fmt.Sprint(v)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // defaultConfigFile returns the settings file where the platform keeps those of applications, or "" if this user has no

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -62,11 +63,7 @@ func truncated(s string, most int) string {
 
 // number prints a score the way the tables show it.
 func number(x float64) string {
-	s := strconv.FormatFloat(x, 'f', 4, 64)
-	if s == "-0.0000" {
-		return s[1:]
-	}
-	return s
+	return strconv.FormatFloat(x, 'f', 4, 64)
 }
 
 // printBody prints the body of an HTTP answer unchanged.
@@ -74,10 +71,7 @@ func (a *app) printBody(body json.RawMessage) error {
 	if len(body) == 0 {
 		return nil
 	}
-	if body[len(body)-1] != '\n' {
-		body = append(body[:len(body):len(body)], '\n')
-	}
-	_, err := a.out.Write(body)
+	_, err := fmt.Fprintf(a.out, "%s\n", bytes.TrimRight(body, "\n"))
 	return err
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -29,11 +30,13 @@ func (a *app) upstreamFlags(cmd *cobra.Command) {
 	f.StringSliceVar(&a.serving.Upstream.Chosen, "expose", nil, "`patterns` of tools listed in tools/list in hybrid mode, as in github:*")
 }
 
-func (a *app) checkUpstream() error {
-	u, idle := a.serving.Upstream, a.upstream.IdleStop
-	switch {
-	case !slices.Contains([]string{"", mcpserver.ModeAuto, mcpserver.ModeDirect, mcpserver.ModeHybrid, mcpserver.ModeDeferred}, u.Mode):
-		return usagef("unknown --tool-mode %q: want auto, direct, hybrid or deferred", u.Mode)
+// openGateway reads the defined servers and the approvals for them. It starts none. Without any servers it opens the
+// gateway only for a process that serves or adds servers, because that creates the workspace.
+func (a *app) openGateway(h *openDirectory, serves bool) error {
+	if modes := []string{"", mcpserver.ModeAuto, mcpserver.ModeDirect, mcpserver.ModeHybrid, mcpserver.ModeDeferred}; !slices.Contains(modes, a.serving.Upstream.Mode) {
+		return usagef("unknown --tool-mode %q: want auto, direct, hybrid or deferred", a.serving.Upstream.Mode)
+	}
+	switch u, idle := a.serving.Upstream, a.upstream.IdleStop; {
 	case u.ResultLimit != 0 && u.ResultLimit < 1<<10:
 		return usagef("%s must be 0 or at least 1024, got %d", a.flagName("result-limit"), u.ResultLimit)
 	case idle < 0 || idle > 0 && idle < time.Second:
@@ -41,23 +44,12 @@ func (a *app) checkUpstream() error {
 	case u.Preload < 0:
 		return usagef("%s must be 0 or more, got %d", a.flagName("preload"), u.Preload)
 	}
-	return nil
-}
-
-// openGateway reads the defined servers and the approvals for them. It starts none. Without any servers it opens the
-// gateway only for a process that serves or adds servers, because that creates the workspace.
-func (a *app) openGateway(h *openDirectory, serves bool) error {
-	if err := a.checkUpstream(); err != nil {
-		return err
-	}
 	defined, err := gateway.ReadDefinitions(h.dir, h.workspace)
 	if err != nil || len(defined.Servers) == 0 && !serves && !a.addsServers {
 		return err
 	}
 	opts := a.upstream
-	if opts.IdleStop == 0 {
-		opts.IdleStop = -1 // never
-	}
+	opts.IdleStop = cmp.Or(opts.IdleStop, -1) // never
 	opts.Table, opts.Catalog, opts.Logger, opts.Version = h.store.Table(h.workspace), h, h.logger, version().Version
 	opts.Logins = gateway.OpenLogins(h.dir, h.workspace)
 	if h.gateway, err = gateway.Open(context.Background(), opts); err != nil {

@@ -23,40 +23,30 @@ func (a *app) triangulateCommand() *cobra.Command {
 		flags: "after search_tool search_argument max_rounds=rounds none_of_these even_if_easy",
 		long: `Weighs the hypotheses of INPUT (a JSON file, or - for standard input) by the snippets of its rounds.
 
-With --auto a judge proposes five hypotheses for the QUESTION, each with a rationale and the fact that would decide it, and
-searches bring the evidence: in text files (--search-file, a file or a folder), or by a tool of a connected
-server (--search-tool). Without a place to search it only prints the hypotheses. An easy question needs none.`,
+For a QUESTION, or an INPUT without hypotheses, a judge proposes five hypotheses, each with a rationale and the fact that
+would decide it, and searches bring the evidence: in the documents of INPUT, in text files (--search-file, a file or a
+folder), or by a tool of a connected server (--search-tool). Without a place to search it only prints the hypotheses. An
+easy question needs none.`,
 		example: `  waymark triangulate question.json
-  waymark triangulate --auto "Why did the bridge fall?" --search-file reports/ --judge-url http://127.0.0.1:11434/v1 --judge-model qwen3`,
+  waymark triangulate "Why did the bridge fall?" --search-file reports/ --judge-url http://127.0.0.1:11434/v1 --judge-model qwen3`,
 		more: func(cmd *cobra.Command) {
 			f := cmd.Flags()
-			f.BoolVar(&auto, "auto", false, "let a judge propose hypotheses for the question, and search for evidence if a search is given")
-			f.StringSliceVar(&files, "search-file", nil, "with --auto: `files` or folders of text to search")
+			f.BoolVar(&auto, "auto", false, "the arguments are a question, even if it is one word")
+			f.StringSliceVar(&files, "search-file", nil, "`files` or folders of text to search")
 			a.judgeFlags(cmd)
 			cmd.MarkFlagsMutuallyExclusive("search-file", "search-tool")
 		},
-		prepare: func(cmd *cobra.Command, args []string, q *asked) (err error) {
-			q.input = cmp.Or(map[bool]string{true: "the question"}[auto], args[0])
-			given := cmd.Flags().Changed
-			for _, name := range []string{"search-file", "search-tool", "search-argument", "rounds", "none-of-these", "even-if-easy"} {
-				if given(name) && !auto {
-					return usagef("--%s goes with --auto", name)
+		prepare: func(args []string, q *asked) (err error) {
+			if len(files) > 0 {
+				if q.fields["documents"], err = a.textsIn(files); err != nil {
+					return err
 				}
 			}
-			switch {
-			case !given("search-file") && !given("search-tool") && (given("search-argument") || given("rounds")):
-				return usagef("--search-argument and --rounds need --search-file or --search-tool: somewhere to look")
-			case auto:
-				q.fields["question"] = strings.Join(args, " ")
-				if len(files) > 0 {
-					q.fields["documents"], err = a.textsIn(files)
-				}
-			case len(args) > 1:
-				return usagef("triangulate needs one input; a question goes with --auto")
-			default:
-				q.body, err = a.jsonInput(args[0])
+			if words := strings.Fields(strings.Join(args, " ")); auto || len(words) > 1 {
+				q.input, q.fields["question"] = "the question", strings.Join(words, " ")
+				return nil
 			}
-			return err
+			return q.read(args[0])
 		},
 	})
 }
