@@ -17,32 +17,32 @@ import (
 	"waymark/server/internal/api"
 )
 
-// definitions returns the servers of a host's configuration, and notes about those that are left out or get another id.
-func (s *Server) definitions(b addServersBody) (found []gateway.Definition, notes []string, err error) {
-	launches, leftOut, err := ingest.Launches("config", []byte(b.Config))
+// configured returns the servers of a host's configuration, of all or only of these names, and notes about those that are
+// left out or get another id. as is the id of the one server, if not empty. isOwn reports whether a port is one of this
+// server.
+func configured(config string, only []string, as string, allowReserved bool, isOwn func(port string) bool) (found []gateway.Definition, notes []string, err error) {
+	launches, leftOut, err := ingest.Launches("config", []byte(config))
 	if err != nil {
 		return nil, nil, api.WrongField("config", err.Error())
 	}
-	for _, name := range b.Only {
+	for _, name := range only {
 		if !slices.ContainsFunc(launches, func(l ingest.Launch) bool { return l.Name == name }) {
 			return nil, nil, api.WrongField("only", fmt.Sprintf("there is no server %q in the configuration", name))
 		}
 	}
 	var taken []string
 	for _, l := range launches {
-		if len(b.Only) > 0 && !slices.Contains(b.Only, l.Name) {
+		if len(only) > 0 && !slices.Contains(only, l.Name) {
 			continue
 		}
 		d, err := definitionOf(l)
-		d.ID, d.Reserved = cmp.Or(b.As, serverID(l.Name, taken)), b.AllowReserved && d.URL != ""
+		d.ID, d.Reserved = cmp.Or(as, serverID(l.Name, taken)), allowReserved && d.URL != ""
 		err = cmp.Or(err, d.Check(), d.CheckPlaceholders())
 		if i := slices.IndexFunc(found, d.IsAlso); err == nil && i >= 0 {
 			err = fmt.Errorf("server %q is the same as %q", l.Name, found[i].ID)
 		}
-		if u, wrong := url.Parse(d.URL); err == nil && wrong == nil && gateway.IsLoopback(u.Hostname()) {
-			if _, own := s.ports.Load(u.Port()); own {
-				err = fmt.Errorf("server %q is the server of this data directory itself", l.Name)
-			}
+		if u, wrong := url.Parse(d.URL); err == nil && wrong == nil && gateway.IsLoopback(u.Hostname()) && isOwn(u.Port()) {
+			err = fmt.Errorf("server %q is the server of this data directory itself", l.Name)
 		}
 		if err != nil {
 			leftOut = append(leftOut, err.Error())
@@ -56,7 +56,7 @@ func (s *Server) definitions(b addServersBody) (found []gateway.Definition, note
 		notes = append(notes, "left out: "+why)
 	}
 	switch {
-	case b.As != "" && len(found) > 1:
+	case as != "" && len(found) > 1:
 		err = api.WrongField("as", fmt.Sprintf("it names one server, and there are %d; choose with only", len(found)))
 	case len(found) == 0:
 		err = api.Problem(http.StatusUnprocessableEntity, strings.Join(append([]string{"there is no server that can be taken"}, notes...), "; "))

@@ -100,13 +100,14 @@ func (s *Server) addServers(ctx context.Context, q *question[addServersBody]) (o
 	if err != nil {
 		return out, err
 	}
-	servers := q.Body.Servers
+	servers, b := q.Body.Servers, q.Body
 	if len(servers) == 0 {
-		if servers, out.Notes, err = s.definitions(q.Body); err != nil {
+		isOwn := func(port string) bool { _, own := s.ports.Load(port); return own }
+		if servers, out.Notes, err = configured(b.Config, b.Only, b.As, b.AllowReserved, isOwn); err != nil {
 			return out, err
 		}
 	}
-	if out.Added = []string{}; q.Body.DryRun {
+	if out.Added = []string{}; b.DryRun {
 		out.Servers = servers
 		return out, nil
 	}
