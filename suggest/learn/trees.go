@@ -33,8 +33,11 @@ type Rows struct {
 	Questions []int32
 
 	cuts   [][]float32 // by feature, the upper ends of all bins but the last; nil before the first fit
-	binned []uint8     // by row and feature
+	binned []uint8     // by feature and row
 }
+
+// column returns the bins of a feature, by row.
+func (r *Rows) column(feature int) []uint8 { return r.binned[feature*r.Len() : (feature+1)*r.Len()] }
 
 func (r *Rows) rises(feature int) bool { return r.Rising != nil && r.Rising[feature] }
 
@@ -161,13 +164,13 @@ func (f *fit) gain(g gradient) float64 {
 // fit is the state of one fit.
 type fit struct {
 	TreeOptions
-	rows    *Rows
-	held    []bool // by row, or by question if there are questions, whether it is held out; nil: none
-	score   []float64
-	odds    []float64  // e^(score - largest score of the question)
-	unit    float64    // number of steps per unit of a derivative
-	slope   []gradient // by row
-	settled []bool     // by row, whether the score includes the leaf of the last tree
+	rows  *Rows
+	held  []bool // by row, or by question if there are questions, whether it is held out; nil: none
+	score []float64
+	odds  []float64  // e^(score - largest score of the question)
+	unit  float64    // number of steps per unit of a derivative
+	slope []gradient // by row; only those of drawn rows are current
+	spare []int32    // see divide
 }
 
 // patience is the number of trees without a lower held-out loss after which a fit stops.
@@ -196,7 +199,8 @@ func (m *Trees) Len() int { return len(m.trees) }
 // of trees, at most o.Trees and possibly 0, with the lowest held-out loss. FitTrees returns nil soon after stop, which
 // may be nil, returns true.
 func FitTrees(rows *Rows, held []bool, o TreeOptions, stop func() bool) *Trees {
-	f := &fit{held: held, TreeOptions: o.orDefaults(), rows: rows, slope: make([]gradient, rows.Len()), settled: make([]bool, rows.Len()), score: make([]float64, rows.Len()), odds: make([]float64, rows.Len())}
+	n := rows.Len()
+	f := &fit{held: held, TreeOptions: o.orDefaults(), rows: rows, slope: make([]gradient, n), spare: make([]int32, n), score: make([]float64, n), odds: make([]float64, n)}
 	for i := range rows.Margin {
 		f.score[i] = float64(rows.Margin[i])
 	}
@@ -209,13 +213,11 @@ func FitTrees(rows *Rows, held []bool, o TreeOptions, stop func() bool) *Trees {
 		if stop != nil && stop() {
 			return nil
 		}
-		f.derive()
 		tree := f.grow(uint64(t))
 		if len(tree) == 1 && tree[0].value == 0 {
 			break // nothing is left to learn
 		}
 		m.trees = append(m.trees, tree)
-		f.add(tree)
 		if held != nil {
 			if loss := f.loss(); loss < lowest {
 				lowest, best = loss, t+1
@@ -229,19 +231,6 @@ func FitTrees(rows *Rows, held []bool, o TreeOptions, stop func() bool) *Trees {
 	}
 	m.expect()
 	return m
-}
-
-// add adds a tree to the scores that grow has not updated.
-func (f *fit) add(tree []node) {
-	r := f.rows
-	inChunks(r.Len(), func(from, to int) {
-		for i := from; i < to; i++ {
-			if !f.settled[i] {
-				f.score[i] += float64(reached(tree, r.Values[i*r.Features:(i+1)*r.Features]))
-			}
-			f.settled[i] = false
-		}
-	})
 }
 
 // loss returns the sum of the held-out losses; 0 if nothing is held out.
@@ -261,8 +250,8 @@ func (f *fit) loss() (sum float64) {
 
 // inChunks calls f for consecutive parts of 0 … n-1, on all processors.
 func inChunks(n int, f func(from, to int)) {
-	const rows = 4096
-	numeric.Each((n+rows-1)/rows, func(c int) { f(c*rows, min(n, (c+1)*rows)) })
+	const chunk = 512
+	numeric.Each((n+chunk-1)/chunk, func(c int) { f(c*chunk, min(n, (c+1)*chunk)) })
 }
 
 // bin chooses the cuts of each feature, so that bins hold about the same number of rows, and finds the bin of each value.
@@ -297,26 +286,20 @@ func (r *Rows) bin() {
 	inChunks(n, func(from, to int) {
 		for i := from * features; i < to*features; i++ {
 			at, _ := slices.BinarySearch(r.cuts[i%features], r.Values[i])
-			r.binned[i] = uint8(at)
+			r.binned[i%features*n+i/features] = uint8(at)
 		}
 	})
 }
 
-// derive computes the derivatives of the loss at the current scores.
-func (f *fit) derive() {
+// derive sets the derivatives of the loss of a question, or of a row that stands alone, at the current scores.
+func (f *fit) derive(q int) {
 	r := f.rows
-	if r.Questions == nil {
-		for i, s := range f.score {
-			p, w := 1/(1+numeric.Exp(-max(-30, min(30, s)))), weight(r.Weight, i)
-			f.slope[i] = f.gradient(w*(p-float64(r.Right[i])), w*max(float64(p*(1-p)), leastBend))
-		}
+	if r.Questions != nil {
+		f.compete(q)
 		return
 	}
-	inChunks(len(r.Questions), func(from, to int) {
-		for q := from; q < to; q++ {
-			f.compete(q)
-		}
-	})
+	p, w := 1/(1+numeric.Exp(-max(-30, min(30, f.score[q])))), weight(r.Weight, q)
+	f.slope[q] = f.gradient(w*(p-float64(r.Right[q])), w*max(float64(p*(1-p)), leastBend))
 }
 
 // compete returns the loss of a question and sets the derivatives of its rows. The loss is the mean over its right rows
@@ -400,58 +383,69 @@ func chance(kind byte, tree, i uint64) float64 {
 type part struct {
 	node  int32
 	depth int
-	rows  []int32
-	sums  []gradient // by feature and bin
+	rows  []int32    // those that the tree is fitted on
+	rest  []int32    // the others
+	sums  []gradient // of rows, by feature and bin
 	all   gradient
 
 	least, most float64 // bounds of the values of the leaves below, before the learning rate
 }
 
-// grow fits one tree to the derivatives.
-func (f *fit) grow(tree uint64) []node {
-	var rows []int32
-	for q := range f.rows.questions() {
-		if f.held != nil && f.held[q] || chance('r', tree, uint64(q)) >= rowShare {
-			continue
+// draw draws the rows that a tree is fitted on and computes their derivatives.
+func (f *fit) draw(tree uint64) (rows, rest []int32) {
+	drawn := make([]bool, f.rows.questions())
+	inChunks(len(drawn), func(from, to int) {
+		for q := from; q < to; q++ {
+			if drawn[q] = (f.held == nil || !f.held[q]) && chance('r', tree, uint64(q)) < rowShare; drawn[q] {
+				f.derive(q)
+			}
 		}
+	})
+	for q, drawn := range drawn {
 		from, to := f.rows.Question(q)
 		for i := from; i < to; i++ {
-			if f.rows.Questions == nil || f.slope[i] != 0 {
+			if drawn && (f.rows.Questions == nil || f.slope[i] != 0) {
 				rows = append(rows, int32(i))
+			} else {
+				rest = append(rest, int32(i))
 			}
 		}
 	}
+	return rows, rest
+}
+
+// grow fits one tree to the derivatives and adds its leaves to the scores of all rows.
+func (f *fit) grow(tree uint64) []node {
+	rows, rest := f.draw(tree)
 	var columns []int
 	for j := range f.rows.Features {
 		if len(f.rows.cuts[j]) > 0 && chance('c', tree, uint64(j)) < colShare {
 			columns = append(columns, j)
 		}
 	}
-	root := part{rows: rows, sums: f.sum(rows, columns), least: math.Inf(-1), most: math.Inf(1)}
+	root := part{rows: rows, rest: rest, sums: f.sum(rows, columns), least: math.Inf(-1), most: math.Inf(1)}
 	for _, i := range rows {
 		root.all += f.slope[i]
 	}
 	nodes := []node{f.leaf(root)}
 	for open := []part{root}; len(open) > 0; open = open[1:] {
 		p := open[0]
-		feature, bin, found := 0, 0, false
+		feature, bin := -1, 0
+		left, right := p, p
 		if p.depth < f.Depth {
-			feature, bin, found = f.split(p, columns)
+			feature, bin, left.all = f.split(p, columns)
 		}
-		if !found {
-			for _, i := range p.rows {
-				f.score[i] += float64(nodes[p.node].value)
-				f.settled[i] = true
+		if feature < 0 {
+			for _, rows := range [][]int32{p.rows, p.rest} {
+				for _, i := range rows {
+					f.score[i] += float64(nodes[p.node].value)
+				}
 			}
 			continue
 		}
-		left, right := p, p
 		left.depth, right.depth = p.depth+1, p.depth+1
 		left.rows, right.rows = f.divide(p.rows, feature, bin)
-		left.all = 0
-		for _, i := range left.rows {
-			left.all += f.slope[i]
-		}
+		left.rest, right.rest = f.divide(p.rest, feature, bin)
 		right.all = p.all - left.all
 		if left.depth < f.Depth { // one side is summed, the other is the difference
 			small, large := &left, &right
@@ -494,25 +488,39 @@ func (f *fit) newton(g gradient) float64 {
 
 // sum adds up the derivatives of rows by feature and bin.
 func (f *fit) sum(rows []int32, columns []int) []gradient {
-	features := f.rows.Features
-	sums := make([]gradient, features*bins)
-	const block = 8 // columns that one pass over the rows adds up
-	numeric.Each((len(columns)+block-1)/block, func(b int) {
-		cols := columns[b*block : min(len(columns), (b+1)*block)]
-		for _, i := range rows {
-			g, row := f.slope[i], f.rows.binned[int(i)*features:(int(i)+1)*features]
-			for _, j := range cols {
-				sums[j*bins+int(row[j])] += g
+	const block = 4 // columns that one pass over the rows adds up
+	sums, blocks := make([]gradient, f.rows.Features*bins), (len(columns)+block-1)/block
+	tasks := min(blocks, 1+len(rows)/2048)
+	numeric.Each(tasks, func(task int) {
+		for b := task; b < blocks; b += tasks {
+			var unused [bins]gradient
+			var to [block]*[bins]gradient
+			var bin [block][]uint8
+			for k := range block {
+				to[k], bin[k] = &unused, f.rows.binned
+				if at := b*block + k; at < len(columns) {
+					to[k], bin[k] = (*[bins]gradient)(sums[columns[at]*bins:]), f.rows.column(columns[at])
+				}
+			}
+			to0, to1, to2, to3, bin0, bin1, bin2, bin3 := to[0], to[1], to[2], to[3], bin[0], bin[1], bin[2], bin[3]
+			for _, i := range rows {
+				g := f.slope[i]
+				to0[bin0[i]%bins] += g
+				to1[bin1[i]%bins] += g
+				to2[bin2[i]%bins] += g
+				to3[bin3[i]%bins] += g
 			}
 		}
 	})
 	return sums
 }
 
-// split finds the split that lowers the loss most, the first one of equal ones.
-func (f *fit) split(p part, columns []int) (feature, bin int, found bool) {
+// split finds the split that lowers the loss most, the first one of equal ones, and the sum of its left side. The
+// feature is -1 if there is none.
+func (f *fit) split(p part, columns []int) (feature, bin int, side gradient) {
 	least := int64(f.LeafWeight * f.unit)
 	best := f.gain(p.all) + 1e-9
+	feature = -1
 	for _, j := range columns {
 		left := gradient(0)
 		for b := range f.rows.cuts[j] {
@@ -525,24 +533,22 @@ func (f *fit) split(p part, columns []int) (feature, bin int, found bool) {
 				break
 			}
 			if gain := f.gain(left) + f.gain(right); gain > best && !(f.rows.rises(j) && f.newton(left) > f.newton(right)) {
-				best, feature, bin, found = gain, j, b, true
+				best, feature, bin, side = gain, j, b, left
 			}
 		}
 	}
-	return feature, bin, found
+	return feature, bin, side
 }
 
-// divide divides rows by a split and keeps their order.
+// divide moves the rows above a split behind the others and keeps both orders.
 func (f *fit) divide(rows []int32, feature, bin int) (left, right []int32) {
-	left, right = make([]int32, 0, len(rows)), make([]int32, 0, len(rows)/2)
-	for _, i := range rows {
-		if int(f.rows.binned[int(i)*f.rows.Features+feature]) <= bin {
-			left = append(left, i)
-		} else {
-			right = append(right, i)
-		}
+	n, column := 0, f.rows.column(feature)
+	for k, i := range rows {
+		rows[n], f.spare[k-n] = i, i
+		n += 1 - int(uint(bin-int(column[i]))>>63) // without a branch, which would often be predicted wrongly
 	}
-	return left, right
+	copy(rows[n:], f.spare)
+	return rows[:n], rows[n:]
 }
 
 // Write writes the model for [ReadTrees].
