@@ -170,6 +170,7 @@ type fit struct {
 	odds  []float64  // e^(score - largest score of the question)
 	unit  float64    // number of steps per unit of a derivative
 	slope []gradient // by row; only those of drawn rows are current
+	order []int32    // the rows, node by node
 	spare []int32    // see divide
 }
 
@@ -200,7 +201,8 @@ func (m *Trees) Len() int { return len(m.trees) }
 // may be nil, returns true.
 func FitTrees(rows *Rows, held []bool, o TreeOptions, stop func() bool) *Trees {
 	n := rows.Len()
-	f := &fit{held: held, TreeOptions: o.orDefaults(), rows: rows, slope: make([]gradient, n), spare: make([]int32, n), score: make([]float64, n), odds: make([]float64, n)}
+	f := &fit{held: held, TreeOptions: o.orDefaults(), rows: rows, score: make([]float64, n), odds: make([]float64, n),
+		slope: make([]gradient, n), order: make([]int32, n), spare: make([]int32, n)}
 	for i := range rows.Margin {
 		f.score[i] = float64(rows.Margin[i])
 	}
@@ -242,7 +244,7 @@ func (f *fit) loss() (sum float64) {
 			p := 1 / (1 + numeric.Exp(-max(-30, min(30, f.score[i]))))
 			sum -= float64(weight(r.Weight, i) * numeric.Ln(max(1e-9, float64(p*float64(r.Right[i]))+float64((1-p)*(1-float64(r.Right[i]))))))
 		default:
-			sum += float64(weight(r.Weight, i) * f.compete(i))
+			sum += float64(weight(r.Weight, i) * f.lost(i))
 		}
 	}
 	return sum
@@ -284,40 +286,58 @@ func (r *Rows) bin() {
 		}
 	})
 	inChunks(n, func(from, to int) {
-		for i := from * features; i < to*features; i++ {
-			at, _ := slices.BinarySearch(r.cuts[i%features], r.Values[i])
-			r.binned[i%features*n+i/features] = uint8(at)
+		for j := range features {
+			column, at := r.column(j), 0
+			for i := from; i < to; i++ {
+				v := r.Values[i*features+j]
+				if i == from || v != r.Values[(i-1)*features+j] {
+					at, _ = slices.BinarySearch(r.cuts[j], v)
+				}
+				column[i] = uint8(at)
+			}
 		}
 	})
 }
 
-// derive sets the derivatives of the loss of a question, or of a row that stands alone, at the current scores.
-func (f *fit) derive(q int) {
-	r := f.rows
-	if r.Questions != nil {
-		f.compete(q)
-		return
+// lost returns the loss of a question: the mean over its right rows of -ln(e^s / (e^s + W)), where W = Σ e^s of the
+// wrong rows. Right rows do not compete with each other.
+func (f *fit) lost(q int) (loss float64) {
+	wrong, right := f.compete(q)
+	for i, to := f.rows.Question(q); i < to; i++ {
+		if e := f.odds[i]; f.rows.Right[i] > 0 {
+			loss += numeric.Ln(max(1e-300, e+wrong)) - numeric.Ln(max(1e-300, e))
+		}
 	}
-	p, w := 1/(1+numeric.Exp(-max(-30, min(30, f.score[q])))), weight(r.Weight, q)
-	f.slope[q] = f.gradient(w*(p-float64(r.Right[q])), w*max(float64(p*(1-p)), leastBend))
+	return loss / right
 }
 
-// compete returns the loss of a question and sets the derivatives of its rows. The loss is the mean over its right rows
-// of -ln(e^s / (e^s + W)), where W = Σ e^s of the wrong rows. Right rows do not compete with each other.
-func (f *fit) compete(q int) (loss float64) {
-	r := f.rows
+// compete sets the odds of the rows of a question. It returns the sum of those of the wrong rows, and the number of
+// right rows, at least 1.
+func (f *fit) compete(q int) (wrong, right float64) {
 	from, to := f.rows.Question(q)
 	best := slices.Max(f.score[from:to])
-	wrong, right := 0.0, 0.0
 	for i := from; i < to; i++ {
 		f.odds[i] = numeric.Exp(f.score[i] - best)
-		if r.Right[i] > 0 {
+		if f.rows.Right[i] > 0 {
 			right++
 		} else {
 			wrong += f.odds[i]
 		}
 	}
-	each := weight(r.Weight, q) / max(1, right)
+	return wrong, max(1, right)
+}
+
+// derive sets the derivatives of the loss of a question, or of a row that stands alone, at the current scores.
+func (f *fit) derive(q int) {
+	r := f.rows
+	if r.Questions == nil {
+		p, w := 1/(1+numeric.Exp(-max(-30, min(30, f.score[q])))), weight(r.Weight, q)
+		f.slope[q] = f.gradient(w*(p-float64(r.Right[q])), w*max(float64(p*(1-p)), leastBend))
+		return
+	}
+	from, to := r.Question(q)
+	wrong, right := f.compete(q)
+	each := weight(r.Weight, q) / right
 	var shares, squares float64 // Σ 1/(e^s + W) and Σ 1/(e^s + W)² of the right rows
 	for i := from; i < to; i++ {
 		if r.Right[i] > 0 {
@@ -325,7 +345,6 @@ func (f *fit) compete(q int) (loss float64) {
 			p, share := e/(e+wrong), 1/(e+wrong)
 			shares += share
 			squares += float64(share * share)
-			loss += numeric.Ln(max(1e-300, e+wrong)) - numeric.Ln(max(1e-300, e))
 			f.slope[i] = f.gradient(each*(p-1), each*max(float64(p*(1-p)), leastBend))
 		}
 	}
@@ -334,11 +353,10 @@ func (f *fit) compete(q int) (loss float64) {
 			first := float64(e * shares)
 			f.slope[i] = f.gradient(each*first, each*max(first-float64(float64(e*e)*squares), leastBend))
 		}
-		if right == 0 {
+		if shares == 0 { // no row is right
 			f.slope[i] = 0
 		}
 	}
-	return loss / max(1, right)
 }
 
 // questions returns the number of questions. A row that stands alone counts as one.
@@ -385,7 +403,7 @@ type part struct {
 	depth int
 	rows  []int32    // those that the tree is fitted on
 	rest  []int32    // the others
-	sums  []gradient // of rows, by feature and bin
+	sums  []gradient // of rows, by column and bin
 	all   gradient
 
 	least, most float64 // bounds of the values of the leaves below, before the learning rate
@@ -401,6 +419,7 @@ func (f *fit) draw(tree uint64) (rows, rest []int32) {
 			}
 		}
 	})
+	rows, rest = f.order[:0], f.spare[:0]
 	for q, drawn := range drawn {
 		from, to := f.rows.Question(q)
 		for i := from; i < to; i++ {
@@ -411,7 +430,7 @@ func (f *fit) draw(tree uint64) (rows, rest []int32) {
 			}
 		}
 	}
-	return rows, rest
+	return rows, append(rows, rest...)[len(rows):]
 }
 
 // grow fits one tree to the derivatives and adds its leaves to the scores of all rows.
@@ -486,33 +505,36 @@ func (f *fit) newton(g gradient) float64 {
 	return -first / (second + penalty)
 }
 
-// sum adds up the derivatives of rows by feature and bin.
+const block = 4 // columns that one pass over the rows adds up
+
+// sum adds up the derivatives of rows by column and bin.
 func (f *fit) sum(rows []int32, columns []int) []gradient {
-	const block = 4 // columns that one pass over the rows adds up
-	sums, blocks := make([]gradient, f.rows.Features*bins), (len(columns)+block-1)/block
+	blocks := (len(columns) + block - 1) / block
+	sums := make([]gradient, blocks*block*bins)
 	tasks := min(blocks, 1+len(rows)/2048)
 	numeric.Each(tasks, func(task int) {
 		for b := task; b < blocks; b += tasks {
-			var unused [bins]gradient
-			var to [block]*[bins]gradient
 			var bin [block][]uint8
-			for k := range block {
-				to[k], bin[k] = &unused, f.rows.binned
-				if at := b*block + k; at < len(columns) {
-					to[k], bin[k] = (*[bins]gradient)(sums[columns[at]*bins:]), f.rows.column(columns[at])
-				}
+			for k := range bin {
+				bin[k] = f.rows.column(columns[min(b*block+k, len(columns)-1)])
 			}
-			to0, to1, to2, to3, bin0, bin1, bin2, bin3 := to[0], to[1], to[2], to[3], bin[0], bin[1], bin[2], bin[3]
-			for _, i := range rows {
-				g := f.slope[i]
-				to0[bin0[i]%bins] += g
-				to1[bin1[i]%bins] += g
-				to2[bin2[i]%bins] += g
-				to3[bin3[i]%bins] += g
-			}
+			add(sums[b*block*bins:], bin, f.slope, rows)
 		}
 	})
 	return sums
+}
+
+// add adds the derivatives of rows to the sums of a block of columns.
+func add(sums []gradient, columns [block][]uint8, slope []gradient, rows []int32) {
+	to, n := (*[block * bins]gradient)(sums), len(slope)
+	a, b, c, d := columns[0][:n], columns[1][:n], columns[2][:n], columns[3][:n]
+	for _, i := range rows {
+		g := slope[i]
+		to[a[i]%bins] += g
+		to[bins+int(b[i]%bins)] += g
+		to[2*bins+int(c[i]%bins)] += g
+		to[3*bins+int(d[i]%bins)] += g
+	}
 }
 
 // split finds the split that lowers the loss most, the first one of equal ones, and the sum of its left side. The
@@ -521,10 +543,10 @@ func (f *fit) split(p part, columns []int) (feature, bin int, side gradient) {
 	least := int64(f.LeafWeight * f.unit)
 	best := f.gain(p.all) + 1e-9
 	feature = -1
-	for _, j := range columns {
+	for k, j := range columns {
 		left := gradient(0)
 		for b := range f.rows.cuts[j] {
-			left += p.sums[j*bins+b]
+			left += p.sums[k*bins+b]
 			right := p.all - left
 			if left.second() < least {
 				continue
