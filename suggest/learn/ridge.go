@@ -2,7 +2,6 @@ package learn
 
 import (
 	"math"
-	"slices"
 	"sync/atomic"
 
 	"waymark/internal/numeric"
@@ -101,17 +100,18 @@ func largest(w []float64, lane, n int) (kept []labelWeight) {
 			count[class(float32(w[f]))]++
 		}
 	}
-	least := len(count)
-	for least > 0 && count[least-1] <= n {
+	least, size := len(count), 0
+	for least > 0 && size+count[least-1] <= n {
 		least--
-		n -= count[least]
+		size += count[least]
 	}
+	kept = make([]labelWeight, 0, size)
 	for f := lane; f < len(w); f += lanes {
 		if x := float32(w[f]); x != 0 && class(x) >= least {
 			kept = append(kept, labelWeight{int32(f / lanes), x})
 		}
 	}
-	return slices.Clip(kept)
+	return kept
 }
 
 // Scores appends the score of every label for x to dst. The score is near 1 for a label that x indicates and near 0 for

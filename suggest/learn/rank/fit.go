@@ -71,7 +71,7 @@ func Fit(texts *Texts, tasks []*Task, o Options) *Model {
 	if !x.draw(without, m.history, o) {
 		return nil
 	}
-	find, needs, next := x.rows(o)
+	find, next := x.rows(o)
 	o.Progress(.5)
 	if !m.next.fit(next, o.Stop) {
 		return nil
@@ -85,12 +85,7 @@ func Fit(texts *Texts, tasks []*Task, o Options) *Model {
 		m.needs, m.planner = Prior().needs, newPlanner() // foreign requests alone would teach that no tool is ever needed
 		return m
 	}
-	numeric.Each(len(needs.Questions), func(q int) {
-		from, to := needs.Question(q)
-		finders[needs.folds[from]%2].setFound(needs.Values[from*int(featureCount):to*int(featureCount)], needs.times[from:to])
-	})
-	needs.Questions = nil
-	halves, ok := m.needs.fitHalves(needs, priorNeeds, o.Stop)
+	halves, ok := m.needs.fitHalves(find.needs(), priorNeeds, o.Stop)
 	o.Progress(.9)
 	if !ok || !m.fitPlans(x.plans, finders, halves, x.pairs, o) {
 		return nil
@@ -144,7 +139,7 @@ type ranker struct {
 // begin calibrates the start and sets it as the margin of the rows.
 func (r *ranker) begin(x *examples, from start) {
 	r.start = from.calibrate(x)
-	x.Margin = make([]float32, x.Len())
+	x.Margin, x.scores = make([]float32, x.Len()), make([]float64, x.Len())
 	for i := range x.Margin {
 		x.Margin[i] = float32(r.start.of(x.row(i)))
 		if x.Questions != nil { // a row that stands for n candidates competes as n rows with its score
@@ -153,14 +148,19 @@ func (r *ranker) begin(x *examples, from start) {
 	}
 }
 
-// setFound computes the feature Found of the rows of a question. times is the number of candidates per row; nil: 1
-// each.
-func (r *ranker) setFound(values, times []float32) {
+// setFound computes the feature Found of the rows of a question.
+func (r *ranker) setFound(values []float32) {
 	score := make([]float64, len(values)/int(featureCount))
 	for i := range score {
 		score[i] = r.score(values[i*int(featureCount) : (i+1)*int(featureCount)])
 	}
-	sum, most := 0.0, slices.Max(append(score, -1e9))
+	setFound(values, nil, score)
+}
+
+// setFound computes the feature Found of the rows of a question from their scores, which it overwrites. times is the
+// number of candidates per row; nil: 1 each.
+func setFound(values, times []float32, score []float64) {
+	sum, most := 0.0, slices.Max(append([]float64{-1e9}, score...))
 	for i, s := range score {
 		score[i] = numeric.Exp(s - most)
 		sum += float64(float64(valueAt(times, int32(i), 1)) * score[i])

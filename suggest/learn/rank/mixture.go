@@ -60,7 +60,7 @@ const (
 )
 
 // usualRows is the approximate number of rows of a question.
-const usualRows = hardestWrong + otherWrong + 2
+const usualRows = hardestWrong + otherWrong + 4
 
 var shortSizes = [...]int{0, 3, 10, 30, 100}
 
@@ -71,7 +71,7 @@ type exam struct {
 	questions []question
 	fold      int // fold of its task; see held
 
-	find, needs, next examples
+	find, next examples
 
 	task  *Task // the recorded task of the request; nil for other kinds
 	pairs [2]cases
@@ -84,6 +84,8 @@ type examples struct {
 	kinds []kind    // by question; by row in the examples of needs
 	folds []int     // likewise
 	next  bool      // exactly one tool comes next; otherwise a question may have several right tools
+
+	scores []float64 // by row, set by ranker.ordered
 }
 
 func (x *examples) row(i int) []float32 {
@@ -113,19 +115,15 @@ func (x *examples) add(t *Table, q *question, fold int) {
 	if len(t.Tools) > 0 && (right || fold == 0 || !x.next) {
 		x.Questions = append(x.Questions, int32(x.Len()))
 		x.kinds, x.folds = append(x.kinds, q.kind), append(x.folds, fold)
-		x.rows(t, q, fold, false)
+		x.rows(t, q)
 	}
 }
 
 // rows adds rows of a table: the right candidates and, of the wrong ones, the hardestWrong with the highest reference
-// score and otherWrong of the rest, at equal distances in that order, each standing for several. If single is true,
-// each row gets a kind and a fold of its own.
-func (x *examples) rows(t *Table, q *question, fold int, single bool) {
+// score and otherWrong of the rest, at equal distances in that order, each standing for several.
+func (x *examples) rows(t *Table, q *question) {
 	add := func(i int, right, times float32) {
 		x.Values, x.Right, x.times = append(x.Values, t.row(i)...), append(x.Right, right), append(x.times, times)
-		if single {
-			x.kinds, x.folds = append(x.kinds, q.kind), append(x.folds, fold)
-		}
 	}
 	var wrong []Ranked // Tool is the index in the table
 	for i, tool := range t.Tools {
@@ -147,6 +145,25 @@ func (x *examples) rows(t *Table, q *question, fold int, single bool) {
 		at := float64((float64(i) + from) * distance)
 		add(int(others[int(at)].Tool), 0, float32(distance))
 	}
+}
+
+// needs returns the rows of the questions that the ranker of needed tools learns from, with the feature Found. Each
+// row stands alone, with a kind and a fold of its own. The values of x are overwritten, since they take most of the
+// memory of a fit.
+func (x *examples) needs() *examples {
+	n := &examples{Rows: learn.Rows{Features: x.Features, Rising: x.Rising, Values: x.Values[:0]}}
+	for q, k := range x.kinds {
+		if mix.needs[k] == 0 {
+			continue
+		}
+		from, to := x.Question(q)
+		values := x.Values[from*x.Features : to*x.Features]
+		setFound(values, x.times[from:to], x.scores[from:to])
+		n.Values, n.Right, n.times = append(n.Values, values...), append(n.Right, x.Right[from:to]...), append(n.times, x.times[from:to]...)
+		n.kinds, n.folds = append(n.kinds, slices.Repeat([]kind{k}, to-from)...), append(n.folds, slices.Repeat([]int{x.folds[q]}, to-from)...)
+	}
+	n.Weight = weights(n.kinds, n.times, mix.needs)
+	return n
 }
 
 // question asks which tool comes next after a context or, without one, which tools the request needs.
@@ -349,9 +366,9 @@ func firstSentence(text string) (sentence, rest string) {
 	return text, ""
 }
 
-// rows asks all exams and returns their rows for the three rankers, in the order of the exams.
-func (m *mixture) rows(o Options) (find, needs, next *examples) {
-	find, needs, next = &examples{}, &examples{}, &examples{next: true}
+// rows asks all exams and returns their rows for the rankers, in the order of the exams.
+func (m *mixture) rows(o Options) (find, next *examples) {
+	find, next = &examples{}, &examples{next: true}
 	sequels, requests := 0, 0
 	for _, e := range m.exams {
 		for _, q := range e.questions {
@@ -372,18 +389,16 @@ func (m *mixture) rows(o Options) (find, needs, next *examples) {
 		})
 		for _, e := range part {
 			find.append(&e.find)
-			needs.append(&e.needs)
 			next.append(&e.next)
 			m.keep(e)
 			*e = exam{}
 		}
 	}
-	for _, x := range []*examples{find, needs, next} {
+	for _, x := range []*examples{find, next} {
 		x.Features, x.Rising = int(featureCount), rising
 	}
 	find.Weight, next.Weight = weights(find.kinds, nil, mix.find), weights(next.kinds, nil, mix.next)
-	needs.Weight = weights(needs.kinds, needs.times, mix.needs)
-	return find, needs, next
+	return find, next
 }
 
 // keep keeps the pairs of an exam and the requests that plans are learned from.
@@ -438,10 +453,6 @@ func (e *exam) ask() {
 			continue
 		}
 		e.find.add(t, &q, e.fold)
-		if mix.needs[q.kind] > 0 {
-			e.needs.Questions = append(e.needs.Questions, int32(e.needs.Len()))
-			e.needs.rows(t, &q, e.fold, true)
-		}
 	}
 }
 

@@ -220,7 +220,8 @@ func (d *draft) choose() []toolSet {
 		p[i] = c.Score
 	}
 	expected, _ := learn.Size(p, longestPlan)
-	if whole := slices.IndexFunc(d.likely, func(c Ranked) bool { return d.request.isName(c.Tool) }); whole >= 0 {
+	words := semantic.Tokens(d.request.said)
+	if whole := slices.IndexFunc(d.likely, func(c Ranked) bool { return isName(words, d.texts.names[c.Tool]) }); whole >= 0 {
 		tool := d.likely[whole].Tool
 		d.consider(d.planned(append([]int32{tool}, d.texts.closure[tool]...)))
 		d.describe(d.sets[0].tools)
@@ -324,9 +325,8 @@ func (d *draft) withNamed(tools []int32) []int32 {
 	return tools
 }
 
-// isName reports whether the request is the name of a tool and nothing else.
-func (r *request) isName(tool int32) bool {
-	name, words := r.history.texts.names[tool], semantic.Tokens(r.said)
+// isName reports whether the words of a request are the name of a tool and nothing else.
+func isName(words, name []string) bool {
 	in := func(all []string) func(string) bool {
 		return func(w string) bool { return !slices.Contains(all, w) }
 	}
