@@ -111,11 +111,11 @@ func (m *Trees) Score(row []float32) float64 {
 func reached(t []node, row []float32) float32 {
 	i := int32(0)
 	for t[i].feature >= 0 {
-		next := t[i].left
+		right := int32(0)
 		if row[t[i].feature] > t[i].threshold {
-			next++
+			right = 1
 		}
-		i = next
+		i = t[i].left + right
 	}
 	return t[i].value
 }
@@ -567,7 +567,9 @@ func (f *fit) divide(rows []int32, feature, bin int) (left, right []int32) {
 	n, column := 0, f.rows.column(feature)
 	for k, i := range rows {
 		rows[n], f.spare[k-n] = i, i
-		n += 1 - int(uint(bin-int(column[i]))>>63) // without a branch, which would often be predicted wrongly
+		if int(column[i]) <= bin { // compiled without a branch, which would often be predicted wrongly
+			n++
+		}
 	}
 	copy(rows[n:], f.spare)
 	return rows[:n], rows[n:]

@@ -358,19 +358,22 @@ func (s *tail) chain() {
 // tools.
 func (s *tail) recall() {
 	h := s.history
-	found, weight := map[int32]float64{}, 1.0
+	found, weight := make([]float64, len(h.tasks)), 1.0
+	var tasks []Ranked // Tool is the number of a task
 	for _, p := range s.used[:min(mostTail, len(s.used))] {
 		if users := h.users[p]; len(users) > 0 && len(users) < everywhere {
 			v := float64(weight * numeric.Ln(1+float64(len(h.tasks))/float64(len(users))))
 			for _, k := range users {
+				if found[k] == 0 {
+					tasks = append(tasks, Ranked{Tool: k})
+				}
 				found[k] += v
 			}
 		}
 		weight *= recencyFade
 	}
-	var tasks []Ranked // Tool is the number of a task
-	for k, v := range found {
-		tasks = append(tasks, Ranked{k, v})
+	for i, k := range tasks {
+		tasks[i].Score = found[k.Tool]
 	}
 	tasks = best(tasks, pastTasks)
 	s.tailNext, s.tailRest = map[int32]float64{}, map[int32]float64{}
