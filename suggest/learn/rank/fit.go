@@ -85,7 +85,7 @@ func Fit(texts *Texts, tasks []*Task, o Options) *Model {
 		m.needs, m.planner = Prior().needs, newPlanner() // foreign requests alone would teach that no tool is ever needed
 		return m
 	}
-	halves, ok := m.needs.fitHalves(find.needs(), priorNeeds, o.Stop)
+	halves, ok := m.needs.fitHalves(find.needs(finders), priorNeeds, o.Stop)
 	o.Progress(.9)
 	if !ok || !m.fitPlans(x.plans, finders, halves, x.pairs, o) {
 		return nil
@@ -139,7 +139,7 @@ type ranker struct {
 // begin calibrates the start and sets it as the margin of the rows.
 func (r *ranker) begin(x *examples, from start) {
 	r.start = from.calibrate(x)
-	x.Margin, x.scores = make([]float32, x.Len()), make([]float64, x.Len())
+	x.Margin = make([]float32, x.Len())
 	for i := range x.Margin {
 		x.Margin[i] = float32(r.start.of(x.row(i)))
 		if x.Questions != nil { // a row that stands for n candidates competes as n rows with its score
@@ -148,19 +148,14 @@ func (r *ranker) begin(x *examples, from start) {
 	}
 }
 
-// setFound computes the feature Found of the rows of a question.
-func (r *ranker) setFound(values []float32) {
+// setFound computes the feature Found of the rows of a question. times is the number of candidates per row; nil: 1
+// each.
+func (r *ranker) setFound(values, times []float32) {
 	score := make([]float64, len(values)/int(featureCount))
 	for i := range score {
 		score[i] = r.score(values[i*int(featureCount) : (i+1)*int(featureCount)])
 	}
-	setFound(values, nil, score)
-}
-
-// setFound computes the feature Found of the rows of a question from their scores, which it overwrites. times is the
-// number of candidates per row; nil: 1 each.
-func setFound(values, times []float32, score []float64) {
-	sum, most := 0.0, slices.Max(append([]float64{-1e9}, score...))
+	sum, most := 0.0, slices.Max(append(score, -1e9))
 	for i, s := range score {
 		score[i] = numeric.Exp(s - most)
 		sum += float64(float64(valueAt(times, int32(i), 1)) * score[i])

@@ -84,8 +84,6 @@ type examples struct {
 	kinds []kind    // by question; by row in the examples of needs
 	folds []int     // likewise
 	next  bool      // exactly one tool comes next; otherwise a question may have several right tools
-
-	scores []float64 // by row, set by ranker.ordered
 }
 
 func (x *examples) row(i int) []float32 {
@@ -108,20 +106,17 @@ func (x *examples) append(o *examples) {
 	x.folds, x.times = append(x.folds, o.folds...), append(x.times, o.times...)
 }
 
-// add adds a table as a question. A question without a right candidate does not teach the order of candidates. It is
-// still added if it is held out (fold 0) or x.next is false: it then lowers the calibrated chances.
+// add adds a table as a question: the right candidates and, of the wrong ones, the hardestWrong with the highest
+// reference score and otherWrong of the rest, at equal distances in that order, each standing for several. A question
+// without a right candidate does not teach the order of candidates. It is still added if it is held out (fold 0) or
+// x.next is false: it then lowers the calibrated chances.
 func (x *examples) add(t *Table, q *question, fold int) {
 	right := slices.ContainsFunc(t.Tools, func(tool int32) bool { return slices.Contains(q.right, tool) })
-	if len(t.Tools) > 0 && (right || fold == 0 || !x.next) {
-		x.Questions = append(x.Questions, int32(x.Len()))
-		x.kinds, x.folds = append(x.kinds, q.kind), append(x.folds, fold)
-		x.rows(t, q)
+	if len(t.Tools) == 0 || !right && fold != 0 && x.next {
+		return
 	}
-}
-
-// rows adds rows of a table: the right candidates and, of the wrong ones, the hardestWrong with the highest reference
-// score and otherWrong of the rest, at equal distances in that order, each standing for several.
-func (x *examples) rows(t *Table, q *question) {
+	x.Questions = append(x.Questions, int32(x.Len()))
+	x.kinds, x.folds = append(x.kinds, q.kind), append(x.folds, fold)
 	add := func(i int, right, times float32) {
 		x.Values, x.Right, x.times = append(x.Values, t.row(i)...), append(x.Right, right), append(x.times, times)
 	}
@@ -147,20 +142,25 @@ func (x *examples) rows(t *Table, q *question) {
 	}
 }
 
-// needs returns the rows of the questions that the ranker of needed tools learns from, with the feature Found. Each
-// row stands alone, with a kind and a fold of its own. The values of x are overwritten, since they take most of the
-// memory of a fit.
-func (x *examples) needs() *examples {
+// needs returns the rows of the questions that the ranker of needed tools learns from, with the feature Found by the
+// ranker that was not fitted on them. Each row stands alone, with a kind and a fold of its own. The values of x, which
+// take most of the memory of a fit, are moved.
+func (x *examples) needs(finders [2]*ranker) *examples {
+	numeric.Each(len(x.kinds), func(q int) {
+		from, to := x.Question(q)
+		finders[x.folds[q]%2].setFound(x.Values[from*x.Features:to*x.Features], x.times[from:to])
+	})
 	n := &examples{Rows: learn.Rows{Features: x.Features, Rising: x.Rising, Values: x.Values[:0]}}
 	for q, k := range x.kinds {
 		if mix.needs[k] == 0 {
 			continue
 		}
 		from, to := x.Question(q)
-		values := x.Values[from*x.Features : to*x.Features]
-		setFound(values, x.times[from:to], x.scores[from:to])
-		n.Values, n.Right, n.times = append(n.Values, values...), append(n.Right, x.Right[from:to]...), append(n.times, x.times[from:to]...)
-		n.kinds, n.folds = append(n.kinds, slices.Repeat([]kind{k}, to-from)...), append(n.folds, slices.Repeat([]int{x.folds[q]}, to-from)...)
+		n.Values = append(n.Values, x.Values[from*x.Features:to*x.Features]...)
+		n.Right, n.times = append(n.Right, x.Right[from:to]...), append(n.times, x.times[from:to]...)
+		for range to - from {
+			n.kinds, n.folds = append(n.kinds, k), append(n.folds, x.folds[q])
+		}
 	}
 	n.Weight = weights(n.kinds, n.times, mix.needs)
 	return n
@@ -369,18 +369,14 @@ func firstSentence(text string) (sentence, rest string) {
 // rows asks all exams and returns their rows for the rankers, in the order of the exams.
 func (m *mixture) rows(o Options) (find, next *examples) {
 	find, next = &examples{}, &examples{next: true}
-	sequels, requests := 0, 0
+	var n [2]int // questions without a context, and with one
 	for _, e := range m.exams {
 		for _, q := range e.questions {
-			if q.context != nil {
-				sequels++
-			} else {
-				requests++
-			}
+			n[min(1, len(q.context))]++
 		}
 	}
-	next.Values = make([]float32, 0, sequels*usualRows*int(featureCount))
-	find.Values = make([]float32, 0, requests*usualRows*int(featureCount))
+	find.Values = make([]float32, 0, n[0]*usualRows*int(featureCount))
+	next.Values = make([]float32, 0, n[1]*usualRows*int(featureCount))
 	for part := range slices.Chunk(m.exams, 256) { // only the rows of one chunk exist twice
 		numeric.Each(len(part), func(i int) {
 			if !o.Stop() {

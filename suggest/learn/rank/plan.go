@@ -102,7 +102,7 @@ func (m *Model) fitPlans(exams []exam, finders, halves [2]*ranker, pairs [2]*cas
 		t := e.history.table(tableInput{nil, r, -1, nil})
 		right := distinct(e.questions[0].right)
 		slices.Sort(right)
-		finders[e.half()].setFound(t.Values)
+		finders[e.half()].setFound(t.Values, nil)
 		examples[i] = example{newDraft(r, t, halves[e.half()], nil).choose(), right}
 	})
 	if o.Stop() {
@@ -161,7 +161,7 @@ func (m *Model) Plan(s Situation) *Plan {
 	defer r.close()
 	a := &Answer{ranker: &m.needs, curve: m.needs.curves[0], slope: m.needs.start.slope, near: r.voters(), explained: map[int32]Explanation{}}
 	a.table = m.history.table(tableInput{nil, r, -1, &s})
-	m.find.setFound(a.table.Values)
+	m.find.setFound(a.table.Values, nil)
 	if m.needs.start.by == Found {
 		a.finder = &m.find
 		a.slope *= m.find.start.slope

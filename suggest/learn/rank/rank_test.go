@@ -225,7 +225,7 @@ func TestWhatChangesSomethingIsAskedFor(t *testing.T) {
 		m := Fit(NewTexts(catalog, nil, nil), history(60), Options{})
 		r := m.history.request("which bugs are there about paint", nil)
 		table := m.history.table(tableInput{nil, r, -1, nil})
-		m.find.setFound(table.Values)
+		m.find.setFound(table.Values, nil)
 		d := newDraft(r, table, &m.needs, nil)
 		planable := func(tool int32) bool { return d.chance[tool] > 0 }
 		assert.True(t, planable(searchIssues))

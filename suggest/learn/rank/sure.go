@@ -35,10 +35,10 @@ func (r *ranker) fitSure(x *examples, halves [2]*ranker) {
 	var others float64
 	var foreigners []int
 	for q, fold := range x.folds {
-		list, _ := halves[fold%2].ordered(x, q)
 		if x.kinds[q] == cold {
 			continue
 		}
+		list, _ := halves[fold%2].ordered(x, q)
 		for _, at := range surePlaces {
 			if at >= len(list) {
 				break
@@ -79,13 +79,11 @@ func (r *ranker) chance(score float64, row []float32) float64 {
 	return r.curves[0].At(Chance(score))
 }
 
-// ordered sets the scores of the rows of a question. It returns the rows by falling score, and the sum of all odds
-// relative to those of the first.
+// ordered returns the rows of a question by falling score, and the sum of all odds relative to those of the first.
 func (r *ranker) ordered(x *examples, q int) (list []Ranked, sum float64) {
 	from, to := x.Question(q)
 	for i := from; i < to; i++ {
-		x.scores[i] = r.score(x.row(i))
-		list = append(list, Ranked{int32(i), x.scores[i]})
+		list = append(list, Ranked{int32(i), r.score(x.row(i))})
 	}
 	list = best(list, len(list))
 	for _, c := range list {
