@@ -66,7 +66,7 @@ func (r *Run) advance() {
 				}
 			}
 			if owner := r.plan.scopes[scope].owner; owner >= 0 && r.status.Nodes[owner].State == NodeRunning && r.settledScope(scope) {
-				r.close(owner, scope)
+				r.settleCapability(owner, scope)
 				changed = true
 			}
 		}
@@ -221,8 +221,8 @@ func (r *Run) passOver(i int) {
 	}
 }
 
-// close settles a capability whose tasks are settled.
-func (r *Run) close(i, scope int) {
+// settleCapability settles node i, a capability, whose tasks, the nodes of the scope, are all settled.
+func (r *Run) settleCapability(i, scope int) {
 	s := &r.status.Nodes[i]
 	s.DurationMS = r.opts.Now().Sub(s.StartedAt).Milliseconds()
 	if n := r.plan.firstFailure(r.status.Nodes, scope); n != nil {

@@ -1,3 +1,12 @@
+// Package run carries out a DAG of tasks or a stored capability by calling tools.
+//
+//	Request ──Check──▶ Plan ──Start──▶ Run ─▶ Status
+//	                                    ├─▶ Caller    makes the calls
+//	                                    └─▶ Journal   stores each call before it is made and after it ended, for Resume
+//
+// [Check] reports all problems of a request before the first call. A task begins as soon as all tasks that it depends on
+// have ended, and a call that needs a person's approval ([Asks]) waits for [Run.Decide]. The package knows neither
+// servers nor storage: a [Caller] and a [Journal] stand for them.
 package run
 
 import (
