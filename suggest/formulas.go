@@ -6,9 +6,10 @@ import (
 	"waymark/episodic"
 )
 
-// The formulas of the scoring reference, one function per row, except the scores of tools, which are in
+// The formulas of the scoring reference, one function each, except the scores of tools, which are in
 // learn/rank/reference.go. Graph measures (density, alpha, Adamic-Adar, hops) are in package graph, and the episodic
-// rule is in package episodic.
+// rule is in package episodic. [derivation] shows the formulas as text, with their constants, and so do rank.Features
+// and docs/formulas.md: they change with a formula.
 
 // Cap is the maximum of any confidence, because nothing is certain.
 const Cap = 0.95

@@ -33,7 +33,7 @@ type Measures struct {
 	hyperRank []float64 // PageRank of the tool × capability incidence, divided by the largest
 	texts     textMeasures
 	learning  *learning
-	prior     func() *learned // models that are not fitted; see assumed
+	prior     func() *learned // models that are not fitted; see assume
 	seed      bool            // only profile seed answers
 }
 

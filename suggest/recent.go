@@ -289,7 +289,7 @@ func (q *query) sinceTo(n int32) float64 {
 //
 //	p' = (p·(before + recentMass) + since(n)) / (before + recentMass + since)
 //
-// and other evidence as p” = 1 - (1-p')·(1-newer). The score changes with the log-odds (for an intent) or with
+// and other evidence then gives 1 - (1-p')·(1-newer). The score changes with the log-odds (for an intent) or with
 // the logarithm of the probability (after a context).
 func (q *query) renewed(c candidate) candidate {
 	newer, p := q.newer(c.node), c.p
