@@ -90,6 +90,7 @@ func (x *examples) row(i int) []float32 {
 	return x.Values[i*int(featureCount) : (i+1)*int(featureCount)]
 }
 
+// which returns what is reports for each index of folds: a question or, in the examples of needs, a row.
 func (x *examples) which(is func(i int) bool) []bool {
 	held := make([]bool, len(x.folds))
 	for i := range held {

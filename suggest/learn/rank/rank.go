@@ -92,7 +92,7 @@ func NewTexts(tools []Tool, words *semantic.Thesaurus, stop func() bool) *Texts 
 		return nil
 	}
 	for i, tool := range tools {
-		t.places[i] = place(semantic.DefaultWordVectors(), tool.Name+" "+tool.Text)
+		t.places[i] = meanVector(semantic.DefaultWordVectors(), tool.Name+" "+tool.Text)
 	}
 	return t
 }
@@ -159,8 +159,8 @@ var synonyms = sync.OnceValue(func() map[string][]string {
 	return others
 })
 
-// place returns the mean of the word vectors of a text, of length 1; nil if no word has a vector.
-func place(vectors *semantic.WordVectors, text string) []float32 {
+// meanVector returns the mean of the word vectors of a text, of length 1; nil if no word has a vector.
+func meanVector(vectors *semantic.WordVectors, text string) []float32 {
 	sum, one, norm := make([]float64, vectors.Dimension()), make([]float64, vectors.Dimension()), 0.0
 	for _, stem := range semantic.Tokens(text) {
 		if vectors.Vector(one, stem) {

@@ -1,6 +1,7 @@
 package rank
 
-// Row is the number of a feature of the table: each candidate has one value of it.
+// Row is the number of a feature, a column of the [Table]: each candidate has one value of it. The row method of a table
+// returns something else, all values of one candidate.
 type Row int
 
 // The features of the table, by group.

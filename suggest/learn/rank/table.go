@@ -9,7 +9,7 @@ import (
 // Table holds the candidates of a situation and the features of each.
 type Table struct {
 	Tools  []int32
-	Values []float32 // the features of candidate i start at i·rows
+	Values []float32 // the features of candidate i start at i·featureCount
 }
 
 func (t *Table) row(i int) []float32 { return t.Values[i*int(featureCount) : (i+1)*int(featureCount)] }
@@ -232,7 +232,8 @@ func (r *request) rows(tool int32, endpoint float64, c cells) {
 	c.set(Length, numeric.Ln(1+float64(len(r.stems))))
 }
 
-// tail holds the evidence from the tools used so far.
+// tail holds the evidence from the tools used so far, as request holds that from the words of the request. The maps are
+// by tool; their feature in [Features] says what each value is.
 type tail struct {
 	history    *History
 	context    []int32
@@ -274,7 +275,7 @@ func (h *History) tail(q *tableInput) *tail {
 	slices.Reverse(reversed)
 	s.used = distinct(reversed)
 	recent := s.used[:min(mostUsed, len(s.used))]
-	s.chain()
+	s.mixFollowers()
 	for _, p := range recent {
 		f := h.after.of(key(p))
 		for i, t := range f.tools {
@@ -329,9 +330,9 @@ func (h *History) over(context []int32) (p float64) {
 	return p + float64(rest*float64(len(h.tasks))/max(1, h.steps))
 }
 
-// chain mixes the counts of the tools that followed the last four, three, two and one tools: each row is weighted by
-// its confidence and leaves the rest to the next shorter one.
-func (s *tail) chain() {
+// mixFollowers mixes the counts of the tools that followed the last four, three, two and one tools: each row is weighted
+// by its confidence and leaves the rest to the next shorter one.
+func (s *tail) mixFollowers() {
 	h, rest := s.history, 1.0
 	for o := orders; o > 0; o-- {
 		if len(s.context) < o {
