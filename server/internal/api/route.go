@@ -137,7 +137,11 @@ type None struct{}
 // Body is an answer with a body.
 type Body[O any] struct{ Body O }
 
-// Add registers an operation together with its rule. O is the body of its answer.
+// Add registers an operation together with its rule. O is the body of its answer. With that the operation is answered
+// over HTTP and is in the OpenAPI description. It is a tool of MCP only if [NewTool] makes one for [Table.Tools], and a
+// command only if cmd/waymark has one (commands.go, listed in main.go). Tests compare the whole with
+// cmd/waymark/testdata/surface.tsv, each tool with an example in docs/mcp.md, and each operation that needs a parameter
+// or a body with one in server/examples.json.
 func Add[I, O any](r *Table, ru Rule, op huma.Operation, handler func(context.Context, *I) (O, error)) {
 	if _, none := any(*new(O)).(None); none {
 		Raw(r, ru, op, func(ctx context.Context, in *I) (*struct{}, error) {
@@ -237,7 +241,7 @@ func On[I, O any](r *Table, ru Rule, handler Handler[I, O]) func(context.Context
 	}
 }
 
-// AddOn registers an operation on the caller's workspace.
+// AddOn is [Add] for an operation on the caller's workspace, whose engine the handler receives.
 func AddOn[I, O any](r *Table, ru Rule, op huma.Operation, handler Handler[I, O]) {
 	Add(r, ru, op, On(r, ru, handler))
 }

@@ -42,7 +42,8 @@ type arguments interface{ Arguments() any }
 type brief interface{ Brief() }
 
 // NewTool makes a tool from a handler and from the text of its answer for the model. Without a text, the answer must
-// contain a message of its own.
+// contain a message of its own. The arguments of the tool are the field Body of I; an I without one, as that of a GET,
+// must have the method Arguments, or NewTool panics.
 func NewTool[I, O any](t Tool, f func(ctx context.Context, in *I) (O, error), text func(in *I, out O) string) Tool {
 	argumentsOf := func(in *I) any {
 		if own, ok := any(in).(arguments); ok {
