@@ -125,6 +125,18 @@ func (g *Gateway) Started(ctx context.Context) (waited bool) {
 	return waited
 }
 
+// NotReady returns the ids of the servers that start, or that wait for their next start.
+func (g *Gateway) NotReady() (ids []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(g.ups)) {
+		if state, _, _ := g.ups[id].now(); state == Starting || state == Waiting {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // longestCall is the maximum duration of a call that reports progress: each report restarts its timeout.
 const longestCall = time.Hour
 

@@ -85,7 +85,7 @@ func (c *child) story() string {
 	select {
 	case <-c.exited:
 	case <-time.After(500 * time.Millisecond): // its pipe may close before it exits
-		return c.said.with("its output ended")
+		return c.said.with("it still runs")
 	}
 	how := "it ended"
 	if c.err != nil && !errors.Is(c.err, exec.ErrWaitDelay) {

@@ -5,6 +5,8 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
@@ -46,4 +48,24 @@ func TestNoChildIsLeftBehind(t *testing.T) {
 	for _, pid := range pids {
 		assert.Eventually(t, func() bool { return !alive(pid) }, 2*time.Minute, 5*time.Millisecond, "process %d lives", pid)
 	}
+}
+
+// npx removes its lock when it is asked to terminate. If it is killed instead, the next npx waits until the lock is old.
+func TestChildThatStartsIsAskedToTerminate(t *testing.T) {
+	lock := filepath.Join(t.TempDir(), "lock")
+	script := `trap 'rmdir "$0"; exit' TERM; mkdir "$0"; while :; do sleep .05; done`
+	g, err := Open(t.Context(), quick(t))
+	require.NoError(t, err)
+	connect(t, g, Definition{ID: "npx", Command: "/bin/sh", Args: []string{"-c", script, lock}})
+	require.Eventually(t, func() bool { return isThere(lock) }, 2*time.Minute, time.Millisecond)
+	assert.Equal(t, []string{"npx"}, g.NotReady())
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	require.NoError(t, g.Close(ctx))
+	assert.False(t, isThere(lock))
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

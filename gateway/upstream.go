@@ -374,7 +374,7 @@ func (u *upstream) shake(ctx context.Context, def Definition, revision string) (
 		l.leave()
 		if l.child != nil {
 			story := l.child.story()
-			l.child.end(true)
+			l.child.end(false) // npx, killed while it installs, leaves a lock at which the next one waits for a minute
 			return nil, fmt.Errorf("%w (%s)", err, story)
 		}
 		return nil, u.refusal(l, err)
