@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -123,6 +124,24 @@ func listedNames(t testing.TB, client *mcp.ClientSession) (names []string) {
 		names = append(names, tool.Name)
 	}
 	return names
+}
+
+// A host that asks while npx still downloads a server learns which servers are not ready.
+func TestAnswerNamesServersThatStart(t *testing.T) {
+	s, _ := officeWithDesk(t, func(*Config) {})
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = silent.Close() }()
+	client := ways[0].open(t, s, nil)
+	assert.Len(t, call(t, client, "find_tool", map[string]any{"query": "stamp"}).Content, 1)
+
+	g := s.cfg.Upstream.Gateway
+	slow := gateway.Definition{ID: "slow", URL: "http://" + silent.Addr().String()}
+	require.NoError(t, g.Agree(t.Context(), slow.ID, slow.Digest()))
+	require.NoError(t, g.Connect([]gateway.Definition{slow}))
+	content := call(t, client, "find_tool", map[string]any{"query": "walk the dog"}).Content
+	require.Len(t, content, 2)
+	assert.Contains(t, content[1].(*mcp.TextContent).Text, "servers slow")
 }
 
 func TestCallTool(t *testing.T) {

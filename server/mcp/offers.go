@@ -114,6 +114,10 @@ func (m *mcpTools) passOn(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		switch r := result.(type) {
 		case *mcp.CallToolResult:
+			if left := g.NotReady(); len(left) > 0 && slices.Contains(askingTools, call.Name) {
+				text := "Not ready yet, so their tools may be missing here: servers " + api.ShownIDs(left) + ". Ask again later."
+				r.Content = append(r.Content, &mcp.TextContent{Text: text})
+			}
 			return withMembers(r), nil
 		case *mcp.ListToolsResult:
 			all := map[string]json.RawMessage{}

@@ -19,7 +19,10 @@ const toolRecord = "record_episode"
 
 // quickTools answer at once and can be called twice without harm: the relay repeats a call of one of them that was lost
 // with its owner.
-var quickTools = []string{"find_tool", "describe_tool", "suggest_next", "suggest_dag", toolReadResult, toolRecord}
+var quickTools = append([]string{toolReadResult, toolRecord}, askingTools...)
+
+// askingTools answer from the catalog and the history.
+var askingTools = []string{"find_tool", "describe_tool", "suggest_next", "suggest_dag"}
 
 // mcpTools answers the calls of one server.
 type mcpTools struct {
