@@ -61,7 +61,7 @@ type Options struct {
 	Logins  *Logins // OAuth tokens of servers over HTTP; nil: none
 
 	CallTimeout  time.Duration // of one call without progress; default 60 s
-	StartTimeout time.Duration // from the start of a server to its handshake; default 2 min, as npx may download it
+	StartTimeout time.Duration // from the start of a server to its handshake; default 4 min
 	ListTimeout  time.Duration // to list all tools of a server; default 30 s
 	Poll         time.Duration // between two lists of the tools; default 5 min
 	Settle       time.Duration // from a notice of changed tools to listing them; default 1 s
@@ -90,7 +90,9 @@ func (o Options) filled() Options {
 	}
 	o.Version = cmp.Or(o.Version, "dev")
 	o.CallTimeout = cmp.Or(o.CallTimeout, time.Minute)
-	o.StartTimeout = cmp.Or(o.StartTimeout, 2*time.Minute)
+	// Half of it is for the newest protocol revision. In this half npx waits 60 s for the lock of an npx that was killed,
+	// and downloads the server.
+	o.StartTimeout = cmp.Or(o.StartTimeout, 4*time.Minute)
 	o.ListTimeout = cmp.Or(o.ListTimeout, 30*time.Second)
 	o.Poll = cmp.Or(o.Poll, 5*time.Minute)
 	o.Settle = cmp.Or(o.Settle, time.Second)

@@ -211,7 +211,7 @@ func launch(name string, d *document) (Launch, error) {
 	}
 	l := e.Launch
 	l.StartTimeout, l.CallTimeout = max(e.StartTimeout, e.StartMS/1000), cmp.Or(e.CallTimeout, e.Timeout)
-	if e.Timeout > 120 && l.StartTimeout == 0 { // longer than the default start timeout
+	if e.Timeout > 240 && l.StartTimeout == 0 { // longer than the default start timeout
 		l.StartTimeout = e.Timeout
 	}
 	l.Address = cmp.Or(e.Address, e.ServerURL, e.HTTPURL)
