@@ -264,7 +264,7 @@ func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (out d
 	note("thesaurus", true, "%v", e.Thesaurus())
 	begin := ""
 	if stats.Model.Nodes == 0 {
-		begin = "; begin with waymark import sample, waymark import ~/.claude/projects, or waymark gateway add mcp.json and waymark serve --connect"
+		begin = "; begin with " + Beginning("")
 	}
 	note("history", true, "%d episodes of %d sources%s", stats.Episodes, len(stats.Sources), begin)
 	for _, a := range stats.Anomalies {
@@ -272,7 +272,12 @@ func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (out d
 	}
 	judged := e.Judgement()
 	note("rebuild", judged == nil || judged.Published, "%v", judged)
-	if g, err := s.gateway(ctx); err == nil && s.cfg.Upstream.Reload != nil {
+	g, err := s.gateway(ctx)
+	switch {
+	case err != nil: // none is defined
+	case s.cfg.Upstream.Reload == nil:
+		note("servers", true, "%d defined, none started here: waymark serve --connect, or mcp --connect", len(g.Servers()))
+	default:
 		ok, line := serversWell(g.Servers())
 		note("servers", ok, "%s", line)
 		if left := mcpserver.Unlisted(g); len(left) > 0 {

@@ -24,6 +24,12 @@ import (
 // Correction begins the line with the command that corrects an answer.
 const Correction = "Wrong? "
 
+// Beginning returns the ways to fill an empty store. where holds flags for the commands.
+func Beginning(where string) string {
+	return fmt.Sprintf("waymark import sample%[1]s, waymark import ~/.claude/projects%[1]s, "+
+		"or waymark gateway add .mcp.json%[1]s with your host's list of servers", where)
+}
+
 // NextText returns the text of an answer to [POST /v1/next].
 func NextText(a suggest.NextAnswer, context []string, intent string) string {
 	last := a.LastKnown(context)

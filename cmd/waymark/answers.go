@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"waymark/gateway"
 	"waymark/server"
 	"waymark/suggest"
 )
@@ -19,8 +20,7 @@ func asText[Answer any](text func(a Answer, context []string, intent string) str
 		}
 		where := q.elsewhere()
 		if of.Model.Nodes == 0 {
-			q.printf("Nothing is recorded yet. Begin with waymark import sample%[1]s, waymark import ~/.claude/projects%[1]s, or waymark gateway add mcp.json%[1]s and waymark serve --connect%[1]s.\n", where)
-			return nil
+			return a.nothingYet()
 		}
 		context, _ := q.fields["context"].([]string)
 		request, _ := cmp.Or(q.fields["intent"], q.fields["query"]).(string)
@@ -36,6 +36,20 @@ func asText[Answer any](text func(a Answer, context []string, intent string) str
 		}
 		return nil
 	}
+}
+
+// nothingYet names the next step with an empty store, unless this process has started the servers that fill it.
+func (a *app) nothingYet() error {
+	defined, err := gateway.ReadDefinitions(a.data, a.workspace)
+	next := "Begin with " + server.Beginning(a.elsewhere())
+	switch {
+	case len(defined.Servers) > 0 && a.connect:
+		return err
+	case len(defined.Servers) > 0:
+		next = "Servers are added: " + a.startsServers()
+	}
+	a.printf("Nothing is recorded yet. %s.\n", next)
+	return err
 }
 
 // showFormula prints the steps of a score: name = formula = numbers = value (note).

@@ -61,14 +61,22 @@ until their definition changes. Write secrets as ${VARIABLE} to keep them out of
 			}
 			err := decode(body, &s)
 			a.printf("agreed to %s\n", strings.Join(s.Added, ", "))
-			next := "waymark init --host NAME%[1]s has your host start them through Waymark; waymark serve --connect%[1]s serves all hosts\n"
-			if s.Connected {
-				next = "the running server starts them; connect your host: waymark init --host NAME%[1]s\n"
+			next := a.startsServers()
+			if owner, _ := readOwner(a.data); s.Connected {
+				next = "the running server starts them; connect your host: waymark init --host NAME" + a.elsewhere()
+			} else if owner.Addr != "" {
+				next = "end the running server, which starts none; then " + next
 			}
-			a.printf("next: "+next, a.elsewhere())
+			a.printf("next: %s\n", next)
 			return err
 		},
 	})
+}
+
+// startsServers names the commands that start the servers of the workspace.
+func (a *app) startsServers() string {
+	return fmt.Sprintf("waymark init --host NAME%[1]s has your host start them through Waymark; "+
+		"waymark serve --connect%[1]s serves all hosts", a.elsewhere())
 }
 
 // agree asks for each server of a configuration whether it may be started, and adds those that may, as they were shown.

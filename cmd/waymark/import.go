@@ -327,7 +327,9 @@ func (im *importing) printText() {
 	line(r.FlaggedTotal > len(r.Flagged), "  …", "%d more flagged", r.FlaggedTotal-len(r.Flagged))
 	line(waits, "quarantined", "entries are offered to no host until they are released: waymark approve")
 	line(r.Model != "", "model", "%s at %d", suggest.ShortVersion(r.Model), r.Seq)
-	line(r.Taken.Servers > 0, "next", "waymark gateway add FILE starts servers behind Waymark")
+	for _, in := range r.Inputs {
+		line(in.Format == "mcp-config", "next", "waymark gateway add %s%s puts them behind Waymark", live.ShellWord(in.Path), im.elsewhere())
+	}
 	line(r.Held != "", "held back", "%s", r.Held)
 	line(r.Interrupted, "interrupted", "the rest was not read; the same import takes it")
 }

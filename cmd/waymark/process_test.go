@@ -312,30 +312,36 @@ func TestSettingsBesideAServer(t *testing.T) {
 	assert.Zero(t, s.stop(t))
 }
 
-// A first start imports the sample. Its model is that of the README's session.
-func TestServeSample(t *testing.T) {
+// A first start imports the sample, or names the next step. The sample's model is that of the README's session.
+func TestFirstServe(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	require.NoError(t, err)
 	model := regexp.MustCompile(`(?m)^model +sha256:\w+ at \d+$`).FindString(string(readme))
 	require.NotEmpty(t, model)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // against a hang
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "serve", "--data", filepath.Join(t.TempDir(), "data"), "--addr", "127.0.0.1:0", "--sample")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	pipe, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	said := ""
-	for lines := bufio.NewScanner(pipe); !strings.Contains(said, "Tell a host") && lines.Scan(); {
-		said += lines.Text() + "\n"
+	for _, first := range []struct{ flags, want, never string }{
+		{"--sample", model, "Nothing is recorded yet"},
+		{"--sample=false", "Nothing is recorded yet. Begin with waymark import sample --data ", model},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // against a hang
+		defer cancel()
+		cmd := exec.CommandContext(ctx, program, "serve", "--data", filepath.Join(t.TempDir(), "data"), "--addr", "127.0.0.1:0", first.flags)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		pipe, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		said := ""
+		for lines := bufio.NewScanner(pipe); !strings.Contains(said, "Tell a host") && lines.Scan(); {
+			said += lines.Text() + "\n"
+		}
+		assert.Contains(t, said, first.want, &stderr)
+		assert.NotContains(t, said, first.never)
+		assert.Contains(t, said, "/mcp")
+		require.NoError(t, cmd.Process.Signal(os.Interrupt))
+		io.Copy(io.Discard, pipe)
+		require.NoError(t, cmd.Wait(), &stderr)
 	}
-	assert.Contains(t, said, model, &stderr)
-	assert.Contains(t, said, "/mcp")
-	require.NoError(t, cmd.Process.Signal(os.Interrupt))
-	io.Copy(io.Discard, pipe)
-	require.NoError(t, cmd.Wait(), &stderr)
 }
 
 // An interrupted rebuild is canceled where it runs.

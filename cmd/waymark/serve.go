@@ -124,7 +124,11 @@ func (a *app) serve(ctx context.Context, addr string, sampled bool) (err error) 
 		}
 		base, noted, own = "https://"+local.String(), plain.Addr().String(), []net.Listener{plain}
 	}
-	if err := cmp.Or(h.note(noted), a.welcome(ctx, c, h.dir, base, who.requireKey || len(list.Keys) > 0)); err != nil {
+	err = h.note(noted)
+	if err == nil {
+		err = a.welcome(ctx, c, h, base, who.requireKey || len(list.Keys) > 0)
+	}
+	if err != nil {
 		return err // the listeners end with the process
 	}
 	defer h.takeIn(ctx, a.workspace)()
@@ -150,15 +154,15 @@ func (h *openDirectory) takeIn(ctx context.Context, workspace string) (stop func
 
 // welcome prints the addresses of the server, a link that signs in to the page, and how to connect a host. Without
 // --json it prints the link to a terminal only, because others may read stored output.
-func (a *app) welcome(ctx context.Context, c *client, dir, base string, requireKey bool) error {
+func (a *app) welcome(ctx context.Context, c *client, h *openDirectory, base string, requireKey bool) (err error) {
 	var made struct{ Path string }
 	if err := c.ask(ctx, "create-sign-in-link", nil, &made); err != nil {
 		return err
 	}
 	if a.json {
-		return a.printValue(map[string]any{"data": dir, "api": base + "/v1", "mcp": base + "/mcp", "docs": base + "/docs", "page": base + "/", "sign_in": base + made.Path, "requires_key": requireKey})
+		return a.printValue(map[string]any{"data": h.dir, "api": base + "/v1", "mcp": base + "/mcp", "docs": base + "/docs", "page": base + "/", "sign_in": base + made.Path, "requires_key": requireKey})
 	}
-	a.printf("Waymark %s serves %s\n\n", version().Version, dir)
+	a.printf("Waymark %s serves %s\n\n", version().Version, h.dir)
 	a.printf("  page  %[1]s/\n  API   %[1]s/v1\n  MCP   %[1]s/mcp\n  docs  %[1]s/docs\n\n", base)
 	if isTerminal(a.out) {
 		a.printf("Open the page, signed in, within two minutes: %s%s\n\n", base, made.Path)
@@ -166,8 +170,11 @@ func (a *app) welcome(ctx context.Context, c *client, dir, base string, requireK
 	if requireKey {
 		a.printf("Every request needs a key: Authorization: Bearer wmk_…\n\n")
 	}
+	if h.store.Head(a.workspace).Seq == 0 {
+		err = a.nothingYet()
+	}
 	a.printf("Tell a host about it: waymark init --host NAME --url %s/mcp, or one that starts it by itself: waymark init --host NAME%s\n", base, a.elsewhere())
-	return nil
+	return err
 }
 
 func (a *app) mcpCommand() *cobra.Command {
