@@ -20,7 +20,7 @@ func asText[Answer any](text func(a Answer, context []string, intent string) str
 		}
 		where := q.elsewhere()
 		if of.Model.Nodes == 0 {
-			return a.nothingYet()
+			return q.nothingYet()
 		}
 		context, _ := q.fields["context"].([]string)
 		request, _ := cmp.Or(q.fields["intent"], q.fields["query"]).(string)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -226,8 +227,9 @@ func (a *app) hostServer(h hostKind, o hostOptions) (map[string]any, error) {
 		return nil, usagef("--url %q: want the address of an MCP server, such as http://127.0.0.1:7070/mcp", o.url)
 	}
 	program, err := os.Executable()
-	if strings.Contains(filepath.ToSlash(program), "/_npx/") && (o.url == "" || o.hook || o.whisper) {
-		return nil, usagef("npm empties its cache, so a host would not find %s there again: install waymark outside of it (make install, or a package), then run waymark init", program)
+	if inCache.MatchString(filepath.ToSlash(program)) && (o.url == "" || o.hook || o.whisper) {
+		return nil, usagef("%s is in a cache that is emptied, so a host would not find it again: "+
+			"install waymark (make install, or a package), then run waymark init --host %s", program, h.name)
 	}
 	dir, wrong := filepath.Abs(a.data)
 	defined, unread := gateway.ReadDefinitions(a.data, a.workspace)
@@ -241,7 +243,7 @@ func (a *app) hostServer(h hostKind, o hostOptions) (map[string]any, error) {
 	if len(defined.Servers) > 0 { // start them, too
 		arguments = append(arguments, "--connect")
 	}
-	server, kind := map[string]any{"command": program, "args": arguments}, "stdio"
+	server, kind := map[string]any{"command": lasting(program), "args": arguments}, "stdio"
 	if o.url != "" {
 		server, kind = map[string]any{"url": o.url}, "http"
 	}
@@ -279,7 +281,7 @@ func (a *app) hookLine(host string) string {
 	if runtime.GOOS == "windows" {
 		hook += ".exe"
 	}
-	if !isFile(hook) {
+	if hook = lasting(hook); !isFile(hook) {
 		if found, err := exec.LookPath("waymark-hook"); err == nil {
 			hook = found
 		} else {
@@ -295,6 +297,23 @@ func (a *app) hookLine(host string) string {
 		words[i] = live.ShellWord(w)
 	}
 	return strings.Join(words, " ")
+}
+
+// inCache matches the programs that npx, pnpm dlx, yarn dlx, bunx, uvx and go run start.
+var inCache = regexp.MustCompile(`/(_npx|dlx(-[^/]*)?|bunx-[^/]*|archive-v\d+|go-build[^/]*)/`)
+
+// lasting returns the path of a program in PATH if it is the same file: a package manager such as Homebrew puts each
+// version in its own folder, and PATH leads to the newest one.
+func lasting(path string) string {
+	found, err := exec.LookPath(filepath.Base(path))
+	if err != nil {
+		return path
+	}
+	there, err := os.Stat(found)
+	if here, wrong := os.Stat(path); err != nil || wrong != nil || !os.SameFile(here, there) {
+		return path
+	}
+	return found
 }
 
 func isFile(path string) bool {
