@@ -2,6 +2,7 @@
 # Validates the files of packaging with the tools that are here, and says what was not checked. Run it from the root
 # of the repository: make package. goreleaser, nfpm and helm are looked for in PATH; TOOLS=run fetches and
 # builds them, and has goreleaser build the programs of all platforms, which takes minutes.
+# check.sh version VERSION only checks that all files name this version.
 set -eu
 out=packaging
 failed=0
@@ -29,6 +30,15 @@ with() {
 	[ -n "$tool" ]
 }
 
+# versions VERSION: nfpm.yaml and the tag of a release have the version; the formats of the other files want a copy.
+versions() {
+	! grep -rnE '([vV]ersion"?[:=] *"?|VERSION=|waymark:)v?[0-9]+[.][0-9]+[.][0-9]' "$out" docs/rebuild.md | grep -vwF -e "$1" -e "v$1"
+}
+
+version=$(sed -n 's/^version: //p' "$out/nfpm/nfpm.yaml")
+check "version ${2:-$version} in all files" versions "${2:-$version}"
+[ "${1:-}" != version ] || exit $failed
+
 if with goreleaser github.com/goreleaser/goreleaser/v2@v2.15.1 goreleaser.yaml; then
 	check "goreleaser.yaml (goreleaser check)" $tool check "$out/goreleaser.yaml"
 	if [ "${TOOLS:-}" = run ]; then
@@ -40,7 +50,6 @@ if with goreleaser github.com/goreleaser/goreleaser/v2@v2.15.1 goreleaser.yaml; 
 fi
 if with nfpm github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0 "deb, rpm"; then
 	for kind in deb rpm; do check "$kind (nfpm pkg)" env GOARCH=$(go env GOARCH) $tool pkg -f "$out/nfpm/nfpm.yaml" -p $kind -t "$tmp"; done
-	version=$(sed -n 's/^version: //p' "$out/nfpm/nfpm.yaml")
 	if command -v dpkg >/dev/null; then
 		check "deb (unpacked, run)" sh -c "dpkg -x $tmp/*.deb $tmp/deb && $tmp/deb/usr/bin/waymark version | grep -q '^waymark v$version ' && test -f $tmp/deb/usr/lib/systemd/user/waymark.service && test -f $tmp/deb/etc/waymark/waymark.env"
 	fi
@@ -66,11 +75,16 @@ for shell in bash zsh fish; do
 done
 if command -v npm >/dev/null; then
 	if [ "${TOOLS:-}" = run ]; then
-		check "MCPB manifest (mcpb validate)" npx -y @anthropic-ai/mcpb@2 validate "$out/mcpb/manifest.json"
-		check "Claude Code plugin (claude plugin validate)" npx -y @anthropic-ai/claude-code@2 plugin validate "$out/claude-code"
+		mkdir -p "$tmp/mcpb/server"
+		cp "$out/mcpb/manifest.json" "$tmp/mcpb"
+		cp bin/waymark "$tmp/mcpb/server"
+		check "MCPB bundle (mcpb pack)" npx -y @anthropic-ai/mcpb@2 pack "$tmp/mcpb" "$tmp/waymark.mcpb"
+		for file in marketplace plugin; do
+			check "Claude Code $file (claude plugin validate)" npx -y @anthropic-ai/claude-code@2 plugin validate "$out/claude-code/.claude-plugin/$file.json"
+		done
 	else
-		say "not checked" "MCPB manifest, Claude Code plugin (TOOLS=run fetches @anthropic-ai/mcpb and @anthropic-ai/claude-code)"
+		say "not checked" "MCPB bundle, Claude Code plugin (TOOLS=run fetches @anthropic-ai/mcpb and @anthropic-ai/claude-code)"
 	fi
 fi
-for file in "Dockerfiles: no build here" "server.json, plugins of Codex, Cursor and Agent Plugins: no validator"; do say "not checked" "$file"; done
+for file in "Dockerfiles: no build here" "server.json: no validator"; do say "not checked" "$file"; done
 exit $failed
