@@ -139,6 +139,9 @@ func TestAnswerNamesServersThatStart(t *testing.T) {
 	slow := gateway.Definition{ID: "slow", URL: "http://" + silent.Addr().String()}
 	require.NoError(t, g.Agree(t.Context(), slow.ID, slow.Digest()))
 	require.NoError(t, g.Connect([]gateway.Definition{slow}))
+	ok, line := serversWell(g.Servers())
+	assert.True(t, ok, "the first start has not failed")
+	assert.Contains(t, line, "slow is starting")
 	content := call(t, client, "find_tool", map[string]any{"query": "walk the dog"}).Content
 	require.Len(t, content, 2)
 	assert.Contains(t, content[1].(*mcp.TextContent).Text, "servers slow")

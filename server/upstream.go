@@ -286,7 +286,7 @@ func (m serverMetrics) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// serversWell summarizes the state of the servers in one line; ok is false if an agreed server is not available.
+// serversWell summarizes the state of the servers in one line; ok is false if an agreed server has failed.
 func serversWell(servers []gateway.Server) (ok bool, line string) {
 	ok = true
 	ready, idle, withheld := 0, 0, 0
@@ -297,6 +297,8 @@ func serversWell(servers []gateway.Server) (ok bool, line string) {
 			ready++
 		case s.State == gateway.Idle:
 			idle++
+		case s.State == gateway.Starting && s.Problem == "":
+			line += fmt.Sprintf("; %s is starting", s.ID)
 		case s.Agreed:
 			ok = false
 			line += fmt.Sprintf("; %s is %s: %s", s.ID, s.State, s.Problem)
