@@ -256,7 +256,7 @@ func (d Definition) IsAlso(other Definition) bool {
 }
 
 // Define replaces all definitions and starts no server.
-func (g *Gateway) Define(defs []Definition) error { return g.take(defs, true) }
+func (g *Gateway) Define(defs []Definition) error { return g.setDefinitions(defs, true) }
 
 // Defined returns the ids of the defined servers, sorted.
 func (g *Gateway) Defined() []string {
@@ -268,9 +268,9 @@ func (g *Gateway) Defined() []string {
 // Connect replaces all definitions. It starts the agreed servers that do not run yet, and stops those that are removed,
 // changed or not agreed to. It rejects two ids that can be confused with each other. It does not wait until servers are
 // ready.
-func (g *Gateway) Connect(defs []Definition) error { return g.take(defs, false) }
+func (g *Gateway) Connect(defs []Definition) error { return g.setDefinitions(defs, false) }
 
-func (g *Gateway) take(defs []Definition, idle bool) error {
+func (g *Gateway) setDefinitions(defs []Definition, idle bool) error {
 	if err := CheckAll(defs); err != nil {
 		return err
 	}
@@ -318,7 +318,7 @@ func (g *Gateway) reconcile() {
 			continue
 		}
 		ctx, cancel := context.WithCancel(g.ctx)
-		up := newUpstream(d, g.opts, g.took)
+		up := newUpstream(d, g.opts, g.onListed)
 		up.cancel = cancel
 		if g.opts.IdleStop > 0 && kept.consent(id).Pinned {
 			up.state = Idle
@@ -332,8 +332,8 @@ func (g *Gateway) reconcile() {
 	g.publish()
 }
 
-// took compares a server's list with the pins, and publishes the tools that may be used.
-func (g *Gateway) took(ctx context.Context, u *upstream, tools map[string]*contract, besides Offers) error {
+// onListed compares a server's list with the pins, and publishes the tools that may be used.
+func (g *Gateway) onListed(ctx context.Context, u *upstream, tools map[string]*contract, besides Offers) error {
 	if err := g.register.compare(ctx, &u.def, tools, besides); err != nil {
 		return err
 	}
@@ -364,7 +364,7 @@ func (g *Gateway) Call(ctx context.Context, c run.Call) (run.Result, error) {
 	if t == nil {
 		return why, nil
 	}
-	if why := run.Asks(t.tool); why != "" && !c.Approved && !g.register.granted(t.tool.ID) {
+	if why := run.ApprovalReason(t.tool); why != "" && !c.Approved && !g.register.granted(t.tool.ID) {
 		return failed(run.FailedPolicy, "%s needs a grant: %s; whoever runs waymark can give one with: waymark gateway grant %s", c.Tool, why, c.Tool), nil
 	}
 	t.schemas()
@@ -447,7 +447,7 @@ func (g *Gateway) Tools() []catalog.Tool { return g.shown.Load().tools }
 // NeedsGrant reports whether a call of a tool requires a grant or a person's approval, and no grant covers the tool.
 func (g *Gateway) NeedsGrant(id string) bool {
 	c := g.shown.Load().usable[id]
-	return c != nil && run.Asks(c.tool) != "" && !g.register.granted(id)
+	return c != nil && run.ApprovalReason(c.tool) != "" && !g.register.granted(id)
 }
 
 // Members returns the JSON members of a usable tool that the catalog does not store, as its server lists them.

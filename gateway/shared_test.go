@@ -114,10 +114,10 @@ func TestListsNeedTheAgreementToTheirDefinition(t *testing.T) {
 			if tt.agreed != nil {
 				require.NoError(t, g.Agree(t.Context(), "any", tt.agreed.Digest()))
 			}
-			up := newUpstream(d, g.opts, g.took)
+			up := newUpstream(d, g.opts, g.onListed)
 			g.ups["any"] = up
 			before := g.register.kept.Load().consent("any")
-			require.ErrorIs(t, g.took(t.Context(), up, map[string]*contract{"any:go": read("any", []byte(rawTool+`}`))}, nil), tt.err)
+			require.ErrorIs(t, g.onListed(t.Context(), up, map[string]*contract{"any:go": read("any", []byte(rawTool+`}`))}, nil), tt.err)
 			assert.Equal(t, tt.err == nil, len(g.Tools()) == 1)
 			assert.Equal(t, tt.err == nil, len(g.register.kept.Load().pins) == 1)
 			assert.Equal(t, tt.err != nil, before == g.register.kept.Load().consent("any"))

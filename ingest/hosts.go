@@ -17,12 +17,12 @@ import (
 // session in agentSessions, which TestAgentSessions reads. The locations of sessions are in report/hosts.go.
 type host struct {
 	records string // members that hold the records, if a file is one document
-	known   string // conditions of the supported records; other records are counted as skipped
+	supportedWhen   string // conditions of the supported records; other records are counted as skipped
 
-	starts  string // conditions of the record that names the session; "": every record may
+	sessionWhen  string // conditions of the record that names the session; "": every record may
 	session string // id of the session; else the name of the file, or of its folder if all files have the same name
 	sub     string // id of the subagent that a record belongs to
-	aside   string // conditions of the records of subagents without an id
+	subagentWhen   string // conditions of the records of subagents without an id
 
 	time     string // timestamp of a record
 	turn     string // id that parallel calls share, for example of a message; it applies from this record on
@@ -33,7 +33,7 @@ type host struct {
 	parts string // lists of parts in the body
 	rules []rule // rules for the parts
 
-	asks  string // conditions of the records that hold a request of the user
+	requestWhen  string // conditions of the records that hold a request of the user
 	text  string // fields that hold the text of the request
 	typed bool   // the text may also be one that the host wrote, see [typed]
 }
@@ -57,11 +57,11 @@ var hosts = map[string]*host{
 	//
 	// The calls of a subagent (isSidechain, in the same file or in a file of its own) form a thread of their own.
 	"claude-code": {
-		known:   "type=user|assistant|summary|system|progress|attachment|file-history-snapshot|queue-operation",
-		session: "sessionId", sub: "agentId", aside: "isSidechain=true",
+		supportedWhen:   "type=user|assistant|summary|system|progress|attachment|file-history-snapshot|queue-operation",
+		session: "sessionId", sub: "agentId", subagentWhen: "isSidechain=true",
 		time: "timestamp", turn: "message.id uuid",
 		parts: "message.content", rules: anthropicRules,
-		asks: "type=user !isMeta=true !isCompactSummary=true", text: "message.content", typed: true,
+		requestWhen: "type=user !isMeta=true !isCompactSummary=true", text: "message.content", typed: true,
 	},
 	// A Codex session (rollout-….jsonl) is a file of lines {timestamp, type, payload}. Before September 2025 the lines
 	// were bare payloads:
@@ -76,11 +76,11 @@ var hosts = map[string]*host{
 	//
 	// Calls issued before the first of them has an output are parallel.
 	"codex": {
-		known: "type=turn_context|compacted|session_meta payload; record_type; id timestamp !type; " +
+		supportedWhen: "type=turn_context|compacted|session_meta payload; record_type; id timestamp !type; " +
 			"type=message|reasoning !payload; payload.type=message|user_message|reasoning|agent_*|token_count|task_*|turn_*|exec_command_*|mcp_tool_call_begin|" +
 			"patch_apply_*|web_search_*|ghost_snapshot|background_event|plan_update|stream_error|error|warning|" +
 			"context_compacted|compaction|thread_rolled_back",
-		starts: "type=session_meta; id timestamp !type", session: "payload.id id", time: "timestamp",
+		sessionWhen: "type=session_meta; id timestamp !type", session: "payload.id id", time: "timestamp",
 		body: "payload", whole: []rule{
 			{when: "type=function_call|custom_tool_call", id: callIDs, tool: "name", arguments: "input arguments"},
 			{when: "type=function_call_output|custom_tool_call_output", id: callIDs,
@@ -90,7 +90,7 @@ var hosts = map[string]*host{
 				failed: "result.Err; result.Ok.isError=true", worked: "result.Ok",
 				failure: "result.Err result.Ok.content", value: "result.Ok"}},
 		},
-		asks: "payload.type=user_message; payload.type=message payload.role=user; type=message role=user",
+		requestWhen: "payload.type=user_message; payload.type=message payload.role=user; type=message role=user",
 		text: "payload.message payload.content content", typed: true,
 	},
 	// A Copilot CLI session (session-state/ID/events.jsonl) is a file of events {type, data, timestamp}:
@@ -101,9 +101,9 @@ var hosts = map[string]*host{
 	//	tool.execution_start      data {toolCallId, toolName, mcpServerName, mcpToolName, arguments, parentToolCallId}
 	//	tool.execution_complete   data {toolCallId, success, result {content}, error {message}}
 	"copilot-cli": {
-		known: "type=session.*|assistant.*|user.message|tool.execution_p*|tool.user_requested*|hook.*|subagent.*|" +
+		supportedWhen: "type=session.*|assistant.*|user.message|tool.execution_p*|tool.user_requested*|hook.*|subagent.*|" +
 			"skill.*|system.*|permission.*|abort*",
-		starts: "type=session.start", session: "data.sessionId", sub: "data.parentToolCallId",
+		sessionWhen: "type=session.start", session: "data.sessionId", sub: "data.parentToolCallId",
 		time: "timestamp", turn: "data.messageId", whole: []rule{
 			{when: "type=tool.execution_start", id: "data.toolCallId", tool: "data.mcpToolName data.toolName",
 				server: "data.mcpServerName", arguments: "data.arguments"},
@@ -111,7 +111,7 @@ var hosts = map[string]*host{
 				failed: "data.success=false", worked: "data.success=true",
 				failure: "data.error.message data.error", value: "data.result.content data.result"}},
 		},
-		asks: "type=user.message", text: "data.content",
+		requestWhen: "type=user.message", text: "data.content",
 	},
 	// A Gemini CLI session (tmp/PROJECT/chats/session-….json) is one object {sessionId, projectHash, messages} of messages
 	//
@@ -120,14 +120,14 @@ var hosts = map[string]*host{
 	//
 	// The file contains the time at which a call was recorded, but not its duration.
 	"gemini-cli": {
-		records: "messages", known: "type=user|gemini|info|error|warning",
+		records: "messages", supportedWhen: "type=user|gemini|info|error|warning",
 		session: "sessionId", time: "timestamp", turn: "id", together: true,
 		parts: "toolCalls", rules: []rule{
 			{when: ".", id: "id", tool: "name", arguments: "args", at: "timestamp"},
 			{when: ".", id: "id", result: &outcome{failed: "status=error", worked: "status=success", void: "status=cancelled",
 				failure: "resultDisplay result", value: "result"}},
 		},
-		asks: "type=user", text: "content",
+		requestWhen: "type=user", text: "content",
 	},
 	// A Goose session (sessions/ID.jsonl) begins with a line of metadata {working_dir, …}; then each line is a message
 	// {role, created, content}, with contents
@@ -136,31 +136,31 @@ var hosts = map[string]*host{
 	//	{type: toolRequest, id, toolCall {status, value {name: server__tool, arguments}}}
 	//	{type: toolResponse, id, toolResult {status: success|error, value, error}}
 	"goose": {
-		known: "working_dir; role content", time: "created", together: true,
+		supportedWhen: "working_dir; role content", time: "created", together: true,
 		parts: "content", rules: []rule{
 			{when: "type=toolRequest", id: "id", tool: "toolCall.value.name", joined: "__", arguments: "toolCall.value.arguments"},
 			{when: "type=toolResponse", id: "id", result: &outcome{
 				failed: "toolResult.status=error; toolResult.value.isError=true", worked: "toolResult.status=success",
 				failure: "toolResult.error toolResult.value", value: "toolResult.value"}},
 		},
-		asks: "role=user", text: "content", typed: true,
+		requestWhen: "role=user", text: "content", typed: true,
 	},
 	// The command "opencode export" writes a session as one object {info {id}, messages [{info {role, time}, parts}]},
 	// with parts {type: text, text} or
 	//
 	//	{type: tool, callID, tool, state {status: completed|error, input, output, error, time {start, end}}}
 	"opencode": {
-		records: "messages", known: "info.role", starts: "messages", session: "info.id", time: "info.time.created",
+		records: "messages", supportedWhen: "info.role", sessionWhen: "messages", session: "info.id", time: "info.time.created",
 		together: true, parts: "parts", rules: []rule{
 			{when: "type=tool", id: "callID", tool: "tool", arguments: "state.input", at: "state.time.start"},
 			{when: "type=tool state.status=completed|error", id: "callID", at: "state.time.end", result: &outcome{
 				failed: "state.status=error", worked: ".", failure: "state.error", value: "state.output"}},
 		},
-		asks: "info.role=user", text: "parts",
+		requestWhen: "info.role=user", text: "parts",
 	},
 	// The messages and items that [chats] reads; it assigns them to their conversations.
 	"openai-chat": {
-		known: ".", together: true,
+		supportedWhen: ".", together: true,
 		// The log of a request and its response holds the lists inside those members.
 		records: `messages items input output choices body.messages body.input
 			request.messages request.items request.input request.output
@@ -178,14 +178,14 @@ var hosts = map[string]*host{
 			{when: "function; custom; name arguments !type", id: "id", tool: "function.name custom.name name",
 				arguments: "function.arguments custom.input arguments"},
 		}, anthropicRules...),
-		asks: "role=user", text: "content",
+		requestWhen: "role=user", text: "content",
 	},
 	// A Cline task (tasks/ID/api_conversation_history.json) is a list of messages {role, content}, with the content
 	// blocks of Anthropic's API. Messages with calls written as XML in the text are not read.
 	"cline": {
-		known: "role=user; role=assistant content=[*", time: "ts", together: true,
+		supportedWhen: "role=user; role=assistant content=[*", time: "ts", together: true,
 		parts: "content", rules: anthropicRules,
-		asks: "role=user", text: "content", typed: true,
+		requestWhen: "role=user", text: "content", typed: true,
 	},
 }
 
@@ -285,7 +285,7 @@ func (s *session) record(number, place int, d *document) {
 		label := s.name
 		if sub := d.text(s.sub); sub != "" {
 			label += "/" + sub
-		} else if holds(d, s.aside) {
+		} else if holds(d, s.subagentWhen) {
 			label += "/subagent"
 		}
 		th = s.thread(label)
@@ -311,10 +311,10 @@ func (s *session) record(number, place int, d *document) {
 			calls = th.apply(s.rules, p, one) || calls
 		}
 	}
-	if !calls && !holds(d, s.known) {
+	if !calls && !holds(d, s.supportedWhen) {
 		s.skip()
 	}
-	if calls || !holds(d, s.asks) {
+	if calls || !holds(d, s.requestWhen) {
 		return
 	}
 	text := d.prose(s.text)
@@ -332,11 +332,11 @@ func (s *session) record(number, place int, d *document) {
 
 // start reads the session id. A session that continues another repeats its lines, so the first id is kept.
 func (s *session) start(d *document, at time.Time) {
-	if s.starts != "" && (s.named || !holds(d, s.starts)) {
+	if s.sessionWhen != "" && (s.named || !holds(d, s.sessionWhen)) {
 		return
 	}
 	if id := d.text(s.host.session); id != "" {
-		s.name, s.began, s.named = id, at, s.starts != ""
+		s.name, s.began, s.named = id, at, s.sessionWhen != ""
 	}
 }
 

@@ -34,7 +34,7 @@ func (b *Behind) String() string {
 }
 
 // Behind returns the parts of the model that are older than the log; nil if there are none.
-func (e *Engine) Behind() *Behind { return e.seen.Load().behind }
+func (e *Engine) Behind() *Behind { return e.status.Load().behind }
 
 // behind computes the current value of [Engine.Behind].
 func (w *writer) behind() *Behind {

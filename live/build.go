@@ -111,7 +111,7 @@ func (w *writer) appendBuild(b build) (place, error) {
 
 // build measures a build and activates it. If u has no counts, it replays the log.
 func (e *Engine) build(ctx context.Context, j *job, u *unfinished) error {
-	var h *foldedLog
+	var h *replayedLog
 	failed := guarded(func() (err error) {
 		if u.counts == nil {
 			h, err = e.replayFor(ctx, j, u.built.seq, u.built.seq)
@@ -119,7 +119,7 @@ func (e *Engine) build(ctx context.Context, j *job, u *unfinished) error {
 		}
 		how := u.how
 		how.Options.Progress = func(phase string, done float64) { e.progress(j, phase, done) }
-		h = &foldedLog{}
+		h = &replayedLog{}
 		h.measures, err = e.measure(ctx, u.counts, how, u.built.seq)
 		return err
 	})
@@ -142,7 +142,7 @@ func (e *Engine) build(ctx context.Context, j *job, u *unfinished) error {
 // counted. After a requested rebuild, the next build starts when it is due. After any other, it starts when as much was
 // recorded since as makes a build due, or after an outage of the store with the next event, because it would otherwise
 // start at once.
-func (w *writer) notBuilt(j *job, folded extent, err error) {
+func (w *writer) notBuilt(j *job, folded eventTotals, err error) {
 	if w.life.ctx.Err() != nil { // the next start measures it
 		return
 	}
@@ -155,7 +155,7 @@ func (w *writer) notBuilt(j *job, folded extent, err error) {
 }
 
 // activate publishes a model with the measures of a build, and writes a snapshot of it in the background.
-func (w *writer) activate(u *unfinished, h *foldedLog) error {
+func (w *writer) activate(u *unfinished, h *replayedLog) error {
 	shot := u.snapshot
 	if h.state != nil { // after a replay, the later events are counted in it too
 		shot.image = h.shot.image
@@ -171,7 +171,7 @@ func (w *writer) activate(u *unfinished, h *foldedLog) error {
 	if w.refused != nil && w.refused.seq < w.built.seq { // a build finished after a start may precede a refusal
 		w.refused = nil
 	}
-	w.show()
+	w.publishStatus()
 	if err := w.publish(); err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func guarded(f func() error) (err error) {
 }
 
 // catchUp folds into h the events after an event, up to the head of w.
-func (w *writer) catchUp(h *foldedLog, after uint64) error {
+func (w *writer) catchUp(h *replayedLog, after uint64) error {
 	for e, err := range decoded(context.WithoutCancel(w.life.ctx), w.read, after, w.head.Seq, everything) {
 		if err != nil {
 			return err

@@ -87,7 +87,7 @@ type Engine struct {
 	opts  Options
 
 	current atomic.Pointer[edition]
-	seen    atomic.Pointer[view]
+	status    atomic.Pointer[view]
 
 	ops        chan *op
 	life       lifecycle
@@ -140,7 +140,7 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 	}
 	e.life.keeping, e.life.giveUp = context.WithCancel(context.Background())
 	began := e.opts.Now()
-	var from *foldedLog
+	var from *replayedLog
 	for from = range e.snapshots(ctx) {
 		break
 	}
@@ -162,8 +162,8 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 		h.builtAt = e.opts.Now().UTC().Round(0)
 	}
 	h.shot.builtAt = h.builtAt
-	w := &writer{Engine: e, foldedLog: h, vectors: h.how.Vectors}
-	w.show()
+	w := &writer{Engine: e, replayedLog: h, vectors: h.how.Vectors}
+	w.publishStatus()
 	if err := w.publish(); err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func open(ctx context.Context, store *storage.Store, name string, opts Options) 
 		e.warmBehind(h.measures)
 	}
 	w.fetchVectors()
-	w.show()
+	w.publishStatus()
 	starting := w.building
 	go w.run()
 	if store.Shared() {
@@ -217,7 +217,7 @@ func (e *Engine) busy() bool {
 }
 
 // Counted returns the last durable event that a model counts; the build event of the model may come after it.
-func (e *Engine) Counted() uint64 { return e.seen.Load().counted }
+func (e *Engine) Counted() uint64 { return e.status.Load().counted }
 
 // Head returns the last durable event.
 func (e *Engine) Head() storage.Head { return e.store.Head(e.name) }

@@ -264,9 +264,9 @@ func (e *Engine) alone(ctx context.Context, f func(w *writer) error) (failed err
 }
 
 // replayFor replays the log for a job.
-func (e *Engine) replayFor(ctx context.Context, j *job, upTo, built uint64) (h *foldedLog, err error) {
+func (e *Engine) replayFor(ctx context.Context, j *job, upTo, built uint64) (h *replayedLog, err error) {
 	if upTo == 0 { // nothing was ever recorded or built
-		h = &foldedLog{state: history.NewState()}
+		h = &replayedLog{state: history.NewState()}
 		h.measures, err = e.measure(ctx, h.state.Freeze(), build{}, 0)
 		return h, err
 	}

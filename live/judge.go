@@ -102,7 +102,7 @@ func (j *Judgement) String() string {
 }
 
 // Judgement returns the result of the last rebuild that was evaluated; nil if there was none.
-func (e *Engine) Judgement() *Judgement { return e.seen.Load().judged }
+func (e *Engine) Judgement() *Judgement { return e.status.Load().judged }
 
 // judgement computes the current value of [Engine.Judgement].
 func (w *writer) judgement() *Judgement {

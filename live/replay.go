@@ -22,13 +22,13 @@ type place struct {
 	chain [32]byte
 }
 
-// foldedLog is a log folded up to an event. Three positions of the log describe it, in this order unless the last build
+// replayedLog is a log folded up to an event. Three positions of the log describe it, in this order unless the last build
 // is newer than all that a model counts:
 //
 //	built.seq      the build event of the measures
 //	relevant.seq   the last event that a model counts: not a build, a ban or a pin
 //	head.Seq       the last event
-type foldedLog struct {
+type replayedLog struct {
 	active
 	state       *history.State
 	head        storage.Head
@@ -36,7 +36,7 @@ type foldedLog struct {
 	relevant    place
 	measures    *suggest.Measures
 	refused     *refusal    // the last refused rebuild since built; nil: none
-	folded      extent      // everything folded so far
+	folded      eventTotals      // everything folded so far
 	needsReplay bool        // the state counts something forgotten since, or does not follow the rules about sources
 	treated     uint64      // forget requests and rules about sources up to this event are applied
 	shot        snapshot    // of the build; without an image if no snapshot has to be written
@@ -47,19 +47,19 @@ type foldedLog struct {
 type active struct {
 	built   place     // its event
 	how     build     // its options
-	covered extent    // what the measures count
+	covered eventTotals    // what the measures count
 	builtAt time.Time // when they became active; not in the log, or no two workspaces would have the same model
 }
 
-// extent counts the folded events from any start. It is used to compare two extents of one history.
-type extent struct {
+// eventTotals counts the folded events from any start. It is used to compare two extents of one history.
+type eventTotals struct {
 	events  int // that a model counts
 	changes int // capabilities, removals, counted rules, forget requests and new vectors: one makes a build due
 	texts   int // tools put or seen for the first time: search finds them without a build
 }
 
 // since returns the number of events that a model counts and the measures do not.
-func (h *foldedLog) since() int { return h.folded.events - h.covered.events }
+func (h *replayedLog) since() int { return h.folded.events - h.covered.events }
 
 // refusal is a rebuild that was not published.
 type refusal struct {
@@ -75,7 +75,7 @@ type unfinished struct {
 
 // unfinished returns a build whose event was just folded. It has no image and no counts if the build is to be
 // replayed, or if the state needs a replay.
-func (h *foldedLog) unfinished(at place, how build, replayed bool) *unfinished {
+func (h *replayedLog) unfinished(at place, how build, replayed bool) *unfinished {
 	done := active{built: at, how: how, covered: h.folded}
 	u := &unfinished{snapshot: snapshot{active: done, rules: h.rules, relevant: h.relevant}}
 	if !replayed && !h.needsReplay {
@@ -85,14 +85,14 @@ func (h *foldedLog) unfinished(at place, how build, replayed bool) *unfinished {
 }
 
 // model returns the model of the folded log and its measures.
-func (h *foldedLog) model() (*suggest.Model, error) {
+func (h *replayedLog) model() (*suggest.Model, error) {
 	return suggest.NewModel(h.state.Freeze(), h.measures, suggest.Stamp{
 		Version: h.version(), Seq: max(h.relevant.seq, h.built.seq), BuiltAt: h.builtAt,
 	})
 }
 
 // version returns the name of the model: a hash of the last counted event, the position of the build, and its options.
-func (h *foldedLog) version() string {
+func (h *replayedLog) version() string {
 	w := sha256.New()
 	w.Write(h.relevant.chain[:])
 	w.Write(binary.BigEndian.AppendUint64(nil, h.built.seq))
@@ -106,7 +106,7 @@ func (h *foldedLog) version() string {
 }
 
 // count folds one durable event.
-func (h *foldedLog) count(e decodedEvent) {
+func (h *replayedLog) count(e decodedEvent) {
 	h.head = storage.Head{Seq: e.seq, Chain: e.chain}
 	if b, ok := e.value.(*build); ok && b.Refused {
 		h.refused = &refusal{e.seq, *b}
@@ -180,10 +180,10 @@ const lastBuild = math.MaxUint64
 //
 // from, if not nil, is a folded beginning of the log, with measures. These measures stay active, and a later build
 // event is returned as ahead, without being measured.
-func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64, measure measurer, progress func(done float64)) (*foldedLog, outline, error) {
+func replay(ctx context.Context, log reader, from *replayedLog, upTo, built uint64, measure measurer, progress func(done float64)) (*replayedLog, outline, error) {
 	h := from
 	if h == nil {
-		h = &foldedLog{state: history.NewState()}
+		h = &replayedLog{state: history.NewState()}
 	}
 	o, err := look(ctx, log, h.head.Seq, upTo)
 	if err != nil {
@@ -196,7 +196,7 @@ func replay(ctx context.Context, log reader, from *foldedLog, upTo, built uint64
 		return replay(ctx, log, nil, upTo, built, measure, progress)
 	}
 	if from == nil {
-		past := foldedLog{}
+		past := replayedLog{}
 		for i := range o.treated {
 			past.rule(&o.treated[i])
 		}

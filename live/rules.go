@@ -45,7 +45,7 @@ type ruled struct {
 
 // rule applies the event of a rule. The slice of rules is replaced, never changed, so that
 // readers and snapshots may keep it.
-func (h *foldedLog) rule(r *ruled) {
+func (h *replayedLog) rule(r *ruled) {
 	rules := slices.DeleteFunc(slices.Clone(h.rules), func(old Rule) bool { return old.ID == r.ID })
 	if !r.Undone {
 		rules = append(rules, r.Rule)
@@ -70,7 +70,7 @@ func (r *Rule) exclusion() suggest.Exclusion {
 }
 
 // Rules lists the rules in effect, by id.
-func (e *Engine) Rules() []Rule { return append([]Rule{}, e.seen.Load().rules...) }
+func (e *Engine) Rules() []Rule { return append([]Rule{}, e.status.Load().rules...) }
 
 // ruled returns the exclusions and the pins of a request. tools is the set of tools that the caller may
 // see (nil: all). context is nil for a request that does not ask for the next tool; then rules about a
@@ -81,7 +81,7 @@ func (e *Engine) ruled(m *suggest.Model, tools *suggest.ToolSet, context *[]stri
 		after = resolved(m, (*context)[len(*context)-1])
 	}
 	words, banned := "", map[string]suggest.Exclusion{}
-	for _, r := range e.seen.Load().rules {
+	for _, r := range e.status.Load().rules {
 		if r.Intent != "" {
 			if words == "" {
 				words = wordsOf(intent)

@@ -87,9 +87,9 @@ func (s *snapshot) write(w *codec.Writer, m *suggest.Measures) error {
 }
 
 // readSnapshot decodes a snapshot into the log folded up to its build event, with measures.
-func readSnapshot(data []byte, words *semantic.Thesaurus) (*foldedLog, error) {
+func readSnapshot(data []byte, words *semantic.Thesaurus) (*replayedLog, error) {
 	r := codec.NewReader(data)
-	h := &foldedLog{}
+	h := &replayedLog{}
 	if format := r.Uint(); format != snapshotFormat {
 		return nil, fmt.Errorf("another version of the program wrote it: format %d, not %d", format, snapshotFormat)
 	}
@@ -120,7 +120,7 @@ func readSnapshot(data []byte, words *semantic.Thesaurus) (*foldedLog, error) {
 	return h, nil
 }
 
-func (e *Engine) readSnapshot(ctx context.Context, s storage.Snapshot) (*foldedLog, error) {
+func (e *Engine) readSnapshot(ctx context.Context, s storage.Snapshot) (*replayedLog, error) {
 	data, err := s.Data(ctx)
 	if err != nil {
 		return nil, err
@@ -129,8 +129,8 @@ func (e *Engine) readSnapshot(ctx context.Context, s storage.Snapshot) (*foldedL
 }
 
 // snapshots yields the folded logs of the stored snapshots, newest first. Snapshots that cannot be read are skipped.
-func (e *Engine) snapshots(ctx context.Context) func(yield func(*foldedLog) bool) {
-	return func(yield func(*foldedLog) bool) {
+func (e *Engine) snapshots(ctx context.Context) func(yield func(*replayedLog) bool) {
+	return func(yield func(*replayedLog) bool) {
 		kept, err := e.store.Snapshots(ctx, e.name)
 		if err != nil {
 			e.opts.Logger.Warn("snapshots cannot be read; a replay takes their place", "workspace", e.name, "error", err)

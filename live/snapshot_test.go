@@ -65,7 +65,7 @@ func reopenedWith(t testing.TB, store *storage.Store, opts Options) (*Engine, fu
 }
 
 // replayed opens the log without any snapshot.
-func replayed(t testing.TB, log testLog) *foldedLog {
+func replayed(t testing.TB, log testLog) *replayedLog {
 	t.Helper()
 	h, _, err := replay(ctx, log.Read, nil, 0, lastBuild, func(ctx context.Context, c *history.Counts, b build, _ uint64) (*suggest.Measures, error) {
 		return suggest.Measure(ctx, c, b.Options)
@@ -74,7 +74,7 @@ func replayed(t testing.TB, log testLog) *foldedLog {
 	return h
 }
 
-func hashOf(t testing.TB, h *foldedLog) string {
+func hashOf(t testing.TB, h *replayedLog) string {
 	t.Helper()
 	m, err := h.model()
 	require.NoError(t, err)

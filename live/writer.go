@@ -59,9 +59,9 @@ func fits(c storage.Change) error {
 // writer owns the history of a workspace. Its methods run only in its goroutine.
 type writer struct {
 	*Engine
-	*foldedLog
+	*replayedLog
 	building             *job                       // the running build; nil: none
-	failed               *extent                    // what a failed last build would have counted; nil: it did not fail
+	failed               *eventTotals                    // what a failed last build would have counted; nil: it did not fail
 	outage               bool                       // it failed because the store was unavailable
 	unread               bool                       // other processes changed the catalog: the quarantine has to be read
 	grows                map[string]*episodic.Grown // episodes as they will be after the steps of the current batch
@@ -181,7 +181,7 @@ func (w *writer) carryOut(batch []*op) {
 		close(o.done)
 	}
 	w.buildIfDue()
-	w.show()
+	w.publishStatus()
 }
 
 // prepared returns the entries that a batch of ops appends.
@@ -255,7 +255,7 @@ func (w *writer) countStored(entries []entry, done storage.Done) {
 		w.quarantine.stored(entries[i].rows)
 	}
 	w.head = done.Head
-	w.show()
+	w.publishStatus()
 }
 
 // noticed counts an event that was appended, and marks the model as out of date if models count such an event.
@@ -275,10 +275,10 @@ type view struct {
 	behind  *Behind
 }
 
-// show updates the view of readers and, if the rules changed, the bans.
-func (w *writer) show() {
+// publishStatus updates the view of readers and, if the rules changed, the bans.
+func (w *writer) publishStatus() {
 	now := &view{w.relevant.seq, w.rules, w.judgement(), w.behind()}
-	if old := w.seen.Swap(now); old == nil || !slices.Equal(old.rules, now.rules) {
+	if old := w.status.Swap(now); old == nil || !slices.Equal(old.rules, now.rules) {
 		w.quarantine.ban(w.banned())
 	}
 }
@@ -287,7 +287,7 @@ func (w *writer) show() {
 // append of this process. A build among them still has to be measured.
 func (w *writer) foldMissed() (err error) {
 	known, same := w.head, w.head.Seq == 0
-	defer w.show()
+	defer w.publishStatus()
 	var ev decodedEvent
 	for ev, err = range decoded(context.WithoutCancel(w.life.ctx), w.read, max(known.Seq, 1)-1, math.MaxUint64, everything) {
 		if err != nil {

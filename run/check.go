@@ -319,7 +319,7 @@ func (c *checker) find(n *node) {
 		case c.Asks != nil:
 			n.Approval = c.Asks(t)
 		default:
-			n.Approval = Asks(t)
+			n.Approval = ApprovalReason(t)
 		}
 		return
 	}

@@ -5,7 +5,7 @@
 //	                                    └─▶ Journal   stores each call before it is made and after it ended, for Resume
 //
 // [Check] reports all problems of a request before the first call. A task begins as soon as all tasks that it depends on
-// have ended, and a call that needs a person's approval ([Asks]) waits for [Run.Decide]. The package knows neither
+// have ended, and a call that needs a person's approval ([ApprovalReason]) waits for [Run.Decide]. The package knows neither
 // servers nor storage: a [Caller] and a [Journal] stand for them.
 package run
 
@@ -100,9 +100,9 @@ func Matches(patterns []string, id string) bool {
 	})
 }
 
-// Asks returns the reason why a call of a tool needs a person's approval, or an empty string. A server is not trusted
+// ApprovalReason returns the reason why a call of a tool needs a person's approval, or an empty string. A server is not trusted
 // about its own tools by default: a tool that is not annotated as harmless needs approval.
-func Asks(t catalog.Tool) string {
+func ApprovalReason(t catalog.Tool) string {
 	a := t.Annotations
 	switch {
 	case a == nil || a.ReadOnly == nil && a.Destructive == nil:

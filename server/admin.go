@@ -75,7 +75,7 @@ func (s *Server) adminRoutes(r *api.Table) {
 	api.Add(r, operator, api.Op("Administration", "create-workspace", http.MethodPut, "/v1/workspaces/{name}", "Create a workspace",
 		"So that it can be asked before anything is recorded in it; one that exists stays as it is. Whatever records creates its workspace, too."), s.putWorkspace)
 	api.Add(r, operator, api.Op("Administration", "delete-workspace", http.MethodDelete, "/v1/workspaces/{name}", "Delete a workspace", "With its history, and the keys to it."), s.deleteWorkspace)
-	api.AddOn(r, ru, api.Op("Administration", "doctor", http.MethodGet, "/v1/doctor", "Health checks", ""), s.doctor)
+	api.AddForWorkspace(r, ru, api.Op("Administration", "doctor", http.MethodGet, "/v1/doctor", "Health checks", ""), s.doctor)
 }
 
 func (s *Server) forget(ctx context.Context, q *question[live.Selection]) (res live.ForgetResult, err error) {

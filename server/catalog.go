@@ -48,25 +48,25 @@ func (s *Server) catalogRoutes(r *api.Table) {
 			schemas.Schema(list, true, ""), schemas.Schema(elements, true, "")}}})
 	}
 
-	api.AddOn(r, creates, api.Op("Catalog", "put-tools", http.MethodPut, "/v1/tools", "Add or replace tools", "A list, bare or as {\"tools\": […]}. Tools that are new, that the checks flag, or whose contract changes, are quarantined until approved, unless the key has the scope admin."),
+	api.AddForWorkspace(r, creates, api.Op("Catalog", "put-tools", http.MethodPut, "/v1/tools", "Add or replace tools", "A list, bare or as {\"tools\": […]}. Tools that are new, that the checks flag, or whose contract changes, are quarantined until approved, unless the key has the scope admin."),
 		put("tools", func(list toolList) []catalog.Tool { return list.Tools }, (*live.Engine).PutTools))
 	bulk("/v1/tools", reflect.TypeFor[toolList](), reflect.TypeFor[[]catalog.Tool]())
-	api.AddOn(r, read, api.Op("Catalog", "list-tools", http.MethodGet, "/v1/tools", "List tools", "Sorted by id."), s.listTools)
-	api.AddOn(r, read, api.Op("Catalog", "get-tool", http.MethodGet, "/v1/tools/{id}", "One tool", ""),
+	api.AddForWorkspace(r, read, api.Op("Catalog", "list-tools", http.MethodGet, "/v1/tools", "List tools", "Sorted by id."), s.listTools)
+	api.AddForWorkspace(r, read, api.Op("Catalog", "get-tool", http.MethodGet, "/v1/tools/{id}", "One tool", ""),
 		get(catalog.KindTool, (*suggest.Model).Tool, shownTool))
 	r.Tools = append(r.Tools, api.NewTool(api.Tool{Rule: read, Name: "describe_tool", Title: "Describe tools",
 		Description: "Give everything known about tools or capabilities by id: description, schemas, annotations, and for capabilities the tools they use."},
-		api.On(r, read, describeEntries), func(_ *question[describeBody], a describedAnswer) string { return a.text }))
-	api.AddOn(r, write, api.Op("Catalog", "delete-tool", http.MethodDelete, "/v1/tools/{id}", "Remove a tool", "Its history stays."),
+		api.ForWorkspace(r, read, describeEntries), func(_ *question[describeBody], a describedAnswer) string { return a.text }))
+	api.AddForWorkspace(r, write, api.Op("Catalog", "delete-tool", http.MethodDelete, "/v1/tools/{id}", "Remove a tool", "Its history stays."),
 		remove(catalog.KindTool))
 
-	api.AddOn(r, creates, api.Op("Catalog", "put-capabilities", http.MethodPut, "/v1/capabilities", "Add or replace capabilities", "A list, bare or as {\"capabilities\": […]}. Those that are new or changed are quarantined until approved, unless the key has the scope admin."),
+	api.AddForWorkspace(r, creates, api.Op("Catalog", "put-capabilities", http.MethodPut, "/v1/capabilities", "Add or replace capabilities", "A list, bare or as {\"capabilities\": […]}. Those that are new or changed are quarantined until approved, unless the key has the scope admin."),
 		put("capabilities", func(list capabilityList) []catalog.Capability { return list.Capabilities }, (*live.Engine).PutCapabilities))
 	bulk("/v1/capabilities", reflect.TypeFor[capabilityList](), reflect.TypeFor[[]catalog.Capability]())
-	api.AddOn(r, read, api.Op("Catalog", "list-capabilities", http.MethodGet, "/v1/capabilities", "List capabilities", "Sorted by id."), s.listCapabilities)
-	api.AddOn(r, read, api.Op("Catalog", "get-capability", http.MethodGet, "/v1/capabilities/{id}", "One capability", ""),
+	api.AddForWorkspace(r, read, api.Op("Catalog", "list-capabilities", http.MethodGet, "/v1/capabilities", "List capabilities", "Sorted by id."), s.listCapabilities)
+	api.AddForWorkspace(r, read, api.Op("Catalog", "get-capability", http.MethodGet, "/v1/capabilities/{id}", "One capability", ""),
 		get(catalog.KindCapability, (*suggest.Model).Capability, shownCapability))
-	api.AddOn(r, write, api.Op("Catalog", "delete-capability", http.MethodDelete, "/v1/capabilities/{id}", "Remove a capability", "Its history stays."),
+	api.AddForWorkspace(r, write, api.Op("Catalog", "delete-capability", http.MethodDelete, "/v1/capabilities/{id}", "Remove a capability", "Its history stays."),
 		remove(catalog.KindCapability))
 }
 

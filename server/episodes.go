@@ -37,7 +37,7 @@ type feedbackAnswer struct {
 }
 
 func (s *Server) episodeRoutes(r *api.Table) {
-	api.AddOn(r, api.Rule{Scope: api.ScopeWrite, Stream: true, Also: ndjson, CreatesWorkspace: true}, huma.Operation{
+	api.AddForWorkspace(r, api.Rule{Scope: api.ScopeWrite, Stream: true, Also: ndjson, CreatesWorkspace: true}, huma.Operation{
 		OperationID: "record", Method: http.MethodPost, Path: "/v1/episodes", Tags: []string{"History"}, Summary: "Record episodes",
 		Description: "One episode as application/json, a list of them or {\"episodes\": […]}, or any number as application/x-ndjson, one a line. Same id and same content count once; " +
 			"same id and other content is refused, except for an episode of a session that is sent again with more steps at its end: it grows. A single episode that is refused is an error; of many, each rejected one has its reason."}, s.record)
@@ -48,8 +48,8 @@ func (s *Server) episodeRoutes(r *api.Table) {
 
 	r.Tools = append(r.Tools, api.NewTool(api.Tool{Rule: write, Name: "record_episode", Title: "Record an episode",
 		Description: "Record a finished task: its intent, the tools used in order, and how they went. Call it once a task; repeating it with the same id changes nothing. " +
-			"Do not put argument values or results into it."}, api.On(r, write, recordTool), recordedText))
-	api.AddOn(r, write, huma.Operation{
+			"Do not put argument values or results into it."}, api.ForWorkspace(r, write, recordTool), recordedText))
+	api.AddForWorkspace(r, write, huma.Operation{
 		OperationID: "feedback", Method: http.MethodPost, Path: "/v1/feedback", Tags: []string{"History"}, Summary: "Report the outcome of a suggestion",
 		Description: "Names a suggestion by its id, or by context and id."}, s.feedback)
 }

@@ -49,11 +49,11 @@ func (s *Server) graphRoutes(r *api.Table) {
 		content[f.mediaType] = &huma.MediaType{Schema: &huma.Schema{Type: "string"}}
 	}
 	api.Raw(r, ru, huma.Operation{OperationID: "graph", Method: http.MethodGet, Path: "/v1/graph", Tags: []string{"Model"}, Summary: "The graph",
-		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: content}}}, api.On(r, ru, graph))
-	api.AddOn(r, long, huma.Operation{OperationID: "graph-diff", Method: http.MethodGet, Path: "/v1/graph/diff", Tags: []string{"Model"},
+		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: content}}}, api.ForWorkspace(r, ru, graph))
+	api.AddForWorkspace(r, long, huma.Operation{OperationID: "graph-diff", Method: http.MethodGet, Path: "/v1/graph/diff", Tags: []string{"Model"},
 		Summary:     "Differences between two models",
 		Description: "Among it the requests that they answer differently, and why: what follows the most used tools, and, for keys with the scope admin, the newest intents of the history."}, s.graphDiff)
-	api.AddOn(r, ru, huma.Operation{OperationID: "stats", Method: http.MethodGet, Path: "/v1/stats", Tags: []string{"Model"},
+	api.AddForWorkspace(r, ru, huma.Operation{OperationID: "stats", Method: http.MethodGet, Path: "/v1/stats", Tags: []string{"Model"},
 		Summary: "Statistics of the model"}, s.stats)
 }
 

@@ -46,27 +46,27 @@ type jobEvent live.Job
 
 func (s *Server) jobRoutes(r *api.Table) {
 	read, admin := api.Rule{Scope: api.ScopeRead}, api.Rule{Scope: api.ScopeAdmin}
-	api.AddOn(r, admin, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
+	api.AddForWorkspace(r, admin, huma.Operation{OperationID: "rebuild", Method: http.MethodPost, Path: "/v1/rebuild",
 		Tags: []string{"Model"}, Summary: "Rebuild the model from the log", DefaultStatus: http.StatusAccepted,
 		Description: "Starts a job; one that runs already is answered instead of a second. Held-out tasks are asked first: a model that " +
 			"would lose more than noise against the active one is not published, and the job ends as refused."}, rebuild)
 	r.Tools = append(r.Tools, api.NewTool(api.Tool{Rule: api.Rule{Scope: api.ScopeAdmin, Timeout: rebuildTimeout}, Name: "rebuild", Title: "Rebuild the model",
 		Description: "Replay the whole history into a fresh model and wait for it. With verify, compare it with the running one instead of replacing it."},
-		api.On(r, admin, s.rebuildAndWait), func(_ *rebuildInput, job live.Job) string { return job.String() }))
-	api.AddOn(r, read, huma.Operation{OperationID: "list-jobs", Method: http.MethodGet, Path: "/v1/jobs",
+		api.ForWorkspace(r, admin, s.rebuildAndWait), func(_ *rebuildInput, job live.Job) string { return job.String() }))
+	api.AddForWorkspace(r, read, huma.Operation{OperationID: "list-jobs", Method: http.MethodGet, Path: "/v1/jobs",
 		Tags: []string{"Model"}, Summary: "List jobs",
 		Description: "Work on the model of the workspace since the process started: those that run and, of all, the last 100; builds and " +
 			"judgements that start by themselves too. reason is why each started."}, listJobs)
-	api.AddOn(r, read, huma.Operation{OperationID: "get-job", Method: http.MethodGet, Path: "/v1/jobs/{id}",
+	api.AddForWorkspace(r, read, huma.Operation{OperationID: "get-job", Method: http.MethodGet, Path: "/v1/jobs/{id}",
 		Tags: []string{"Model"}, Summary: "A job"}, getJob)
-	api.AddOn(r, admin, huma.Operation{OperationID: "cancel-job", Method: http.MethodDelete, Path: "/v1/jobs/{id}",
+	api.AddForWorkspace(r, admin, huma.Operation{OperationID: "cancel-job", Method: http.MethodDelete, Path: "/v1/jobs/{id}",
 		Tags: []string{"Model"}, Summary: "Cancel a job", DefaultStatus: http.StatusAccepted,
 		Description: "It ends soon, and the model stays as it is. A job that has ended is left as it ended."}, cancelJob)
 	api.Stream(r, read, huma.Operation{OperationID: "watch-job", Method: http.MethodGet, Path: "/v1/jobs/{id}/events",
 		Tags: []string{"Model"}, Summary: "Progress of a job", Description: "Server-sent events: progress until the job ends, then one end."},
 		map[string]any{"progress": jobEvent{}, "end": live.Job{}},
 		func(ctx context.Context, id string) error {
-			_, err := api.On(r, read, getJob)(ctx, &api.ByID{ID: id})
+			_, err := api.ForWorkspace(r, read, getJob)(ctx, &api.ByID{ID: id})
 			return err
 		}, s.watchJob)
 }

@@ -114,11 +114,11 @@ type toolStatsAnswer struct {
 
 func (s *Server) peopleRoutes(r *api.Table) {
 	long := api.Rule{Scope: api.ScopeRead, Long: true}
-	api.AddOn(r, long, huma.Operation{OperationID: "map", Method: http.MethodGet, Path: "/v1/map", Tags: []string{"Model"}, Summary: "The graph with a position for each node",
+	api.AddForWorkspace(r, long, huma.Operation{OperationID: "map", Method: http.MethodGet, Path: "/v1/map", Tags: []string{"Model"}, Summary: "The graph with a position for each node",
 		Description: "Laid out from the model when it is first asked for; equal models have equal maps. A graph larger than the limits comes as its backbone: the ends of the strongest transitions, and the strongest transitions between them."}, s.mapped)
-	api.AddOn(r, long, huma.Operation{OperationID: "evidence", Method: http.MethodGet, Path: "/v1/evidence", Tags: []string{"History"}, Summary: "Episodes behind a transition",
+	api.AddForWorkspace(r, long, huma.Operation{OperationID: "evidence", Method: http.MethodGet, Path: "/v1/evidence", Tags: []string{"History"}, Summary: "Episodes behind a transition",
 		Description: "Reads the history from its begin. 404 if neither the catalog nor the history has an id.", Errors: []int{http.StatusNotFound}}, s.evidence)
-	api.AddOn(r, long, huma.Operation{OperationID: "tool-stats", Method: http.MethodGet, Path: "/v1/tool-stats", Tags: []string{"History"}, Summary: "Calls, failures and durations of each tool, and its calls and failures a day",
+	api.AddForWorkspace(r, long, huma.Operation{OperationID: "tool-stats", Method: http.MethodGet, Path: "/v1/tool-stats", Tags: []string{"History"}, Summary: "Calls, failures and durations of each tool, and its calls and failures a day",
 		Description: "Reads the history from its begin.", Errors: []int{http.StatusNotFound}}, s.toolStats)
 }
 

@@ -63,13 +63,13 @@ func (s *Server) proposalRoutes(r *api.Table) {
 	start := api.Op("Catalog", "mine", http.MethodPost, "/v1/proposals", "Mine the history for capabilities",
 		"Starts a job; one that runs already is answered instead of a second. What it proposes takes the place of what waited before; what was approved or rejected stays so, and does not come back.")
 	start.DefaultStatus = http.StatusAccepted
-	api.AddOn(r, write, start, s.mine)
-	api.AddOn(r, read, api.Op("Catalog", "list-proposals", http.MethodGet, "/v1/proposals", "List proposals", "Waiting proposals are sorted by rank, best first."), s.listProposals)
-	api.AddOn(r, read, api.Op("Catalog", "get-proposal", http.MethodGet, "/v1/proposals/{id}", "One proposal", ""), s.getProposal)
+	api.AddForWorkspace(r, write, start, s.mine)
+	api.AddForWorkspace(r, read, api.Op("Catalog", "list-proposals", http.MethodGet, "/v1/proposals", "List proposals", "Waiting proposals are sorted by rank, best first."), s.listProposals)
+	api.AddForWorkspace(r, read, api.Op("Catalog", "get-proposal", http.MethodGet, "/v1/proposals/{id}", "One proposal", ""), s.getProposal)
 	decide := api.Rule{Scope: api.ScopeAdmin}
-	api.AddOn(r, decide, api.Op("Catalog", "approve-proposal", http.MethodPost, "/v1/proposals/{id}/approve", "Publish a proposal",
+	api.AddForWorkspace(r, decide, api.Op("Catalog", "approve-proposal", http.MethodPost, "/v1/proposals/{id}/approve", "Publish a proposal",
 		"Its capability is put into the catalog."), s.approveProposal)
-	api.AddOn(r, decide, api.Op("Catalog", "reject-proposal", http.MethodPost, "/v1/proposals/{id}/reject", "Reject a proposal",
+	api.AddForWorkspace(r, decide, api.Op("Catalog", "reject-proposal", http.MethodPost, "/v1/proposals/{id}/reject", "Reject a proposal",
 		"The same calls in the same order are not proposed again."), s.rejectProposal)
 }
 

@@ -15,13 +15,13 @@ type ruleList struct {
 func ruleRoutes(r *api.Table) {
 	read := api.Rule{Scope: api.ScopeRead}
 	admin := api.Rule{Scope: api.ScopeAdmin}
-	api.AddOn(r, read, api.Op("Catalog", "list-rules", http.MethodGet, "/v1/rules", "Rules of the operator", "Sorted by id."),
+	api.AddForWorkspace(r, read, api.Op("Catalog", "list-rules", http.MethodGet, "/v1/rules", "Rules of the operator", "Sorted by id."),
 		func(_ context.Context, e *live.Engine, _ *struct{}) (ruleList, error) {
 			return ruleList{e.Rules()}, nil
 		})
-	api.AddOn(r, admin, api.Op("Catalog", "add-rule", http.MethodPost, "/v1/rules", "Add a rule",
+	api.AddForWorkspace(r, admin, api.Op("Catalog", "add-rule", http.MethodPost, "/v1/rules", "Add a rule",
 		"A ban withholds a tool from every answer; a pin suggests it first; an alias has calls of another id count for it. Rules are kept in the log."), addRule)
-	api.AddOn(r, admin, api.Op("Catalog", "undo-rule", http.MethodDelete, "/v1/rules/{id}", "Undo a rule", "The former answers return."), undoRule)
+	api.AddForWorkspace(r, admin, api.Op("Catalog", "undo-rule", http.MethodDelete, "/v1/rules/{id}", "Undo a rule", "The former answers return."), undoRule)
 }
 
 type addRuleBody struct {

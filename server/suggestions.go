@@ -55,23 +55,23 @@ func (b *searchBody) Brief() { b.Explain, b.Limit = cmp.Or(b.Explain, new(bool))
 
 func (s *Server) suggestionRoutes(r *api.Table) {
 	ru, long := api.Rule{Scope: api.ScopeRead, ToolSet: true}, api.Rule{Scope: api.ScopeRead, Long: true, ToolSet: true}
-	api.AddOn(r, ru, api.Op("Suggestions", "next", http.MethodPost, "/v1/next", "Next tools", "Ranks tools and capabilities after a context, for an intent, or, with neither, to explore."), next)
-	api.AddOn(r, long, api.Op("Suggestions", "dag", http.MethodPost, "/v1/dag", "A DAG of tools for an intent", ""), dag)
-	api.AddOn(r, ru, api.Op("Suggestions", "search", http.MethodPost, "/v1/search", "Tools and capabilities by words", ""), search)
-	api.AddOn(r, api.Rule{Scope: api.ScopeRead}, api.Op("Suggestions", "explain", http.MethodPost, "/v1/explain", "Explain why an id is or is not suggested", "Every term and every filter; for an absent id, the reason."), explain)
+	api.AddForWorkspace(r, ru, api.Op("Suggestions", "next", http.MethodPost, "/v1/next", "Next tools", "Ranks tools and capabilities after a context, for an intent, or, with neither, to explore."), next)
+	api.AddForWorkspace(r, long, api.Op("Suggestions", "dag", http.MethodPost, "/v1/dag", "A DAG of tools for an intent", ""), dag)
+	api.AddForWorkspace(r, ru, api.Op("Suggestions", "search", http.MethodPost, "/v1/search", "Tools and capabilities by words", ""), search)
+	api.AddForWorkspace(r, api.Rule{Scope: api.ScopeRead}, api.Op("Suggestions", "explain", http.MethodPost, "/v1/explain", "Explain why an id is or is not suggested", "Every term and every filter; for an absent id, the reason."), explain)
 	r.Tools = append(r.Tools,
 		api.NewTool(api.Tool{Rule: ru, Rounded: true, Name: "suggest_next", Title: "Suggest the next tool", Screen: "next",
 			Description: "After one or more tools have run, say which usually comes next, learned from recorded work. " +
-				"Each suggestion has a confidence, the terms of its score and a reason."}, api.On(r, ru, next),
+				"Each suggestion has a confidence, the terms of its score and a reason."}, api.ForWorkspace(r, ru, next),
 			func(q *question[nextBody], a suggest.NextAnswer) string {
 				return NextText(a, q.Body.Context, q.Body.Intent)
 			}),
 		api.NewTool(api.Tool{Rule: long, Rounded: true, Name: "suggest_dag", Title: "Suggest a plan", Screen: "plan",
-			Description: "Plan a task: which tools, in which order, and which output feeds which input, as a graph without cycles."}, api.On(r, long, dag),
+			Description: "Plan a task: which tools, in which order, and which output feeds which input, as a graph without cycles."}, api.ForWorkspace(r, long, dag),
 			func(q *question[dagBody], a suggest.DAGAnswer) string { return DAGText(a, nil, q.Body.Intent) }),
 		api.NewTool(api.Tool{Rule: ru, Rounded: true, Name: "find_tool", Title: "Find a tool",
 			Description: "Find tools and capabilities by what they do. Give a few words, or an exact id or name. " +
-				"The text has the arguments of each result, so it can be called at once."}, api.On(r, ru, find), func(_ *question[searchBody], a foundAnswer) string { return a.text }))
+				"The text has the arguments of each result, so it can be called at once."}, api.ForWorkspace(r, ru, find), func(_ *question[searchBody], a foundAnswer) string { return a.text }))
 }
 
 func next(ctx context.Context, e *live.Engine, q *question[nextBody]) (a suggest.NextAnswer, err error) {

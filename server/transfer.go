@@ -59,14 +59,14 @@ type importResult struct {
 
 func (s *Server) transferRoutes(r *api.Table) {
 	lines := map[string]*huma.MediaType{ndjson: {Schema: &huma.Schema{Type: "string"}}}
-	api.AddOn(r, api.Rule{Scope: api.ScopeWrite, Stream: true, Also: ndjson, CreatesWorkspace: true}, api.Op("Administration", "import", http.MethodPost, "/v1/import", "Import an export",
+	api.AddForWorkspace(r, api.Rule{Scope: api.ScopeWrite, Stream: true, Also: ndjson, CreatesWorkspace: true}, api.Op("Administration", "import", http.MethodPost, "/v1/import", "Import an export",
 		"The lines of an export: one tool, capability or episode each, of any number. The model is built once, at the end."), s.importLines)
 	api.DocumentBody(r, "/v1/import", http.MethodPost, map[string]*huma.Schema{ndjson: {Type: "string"}})
 
 	admin := api.Rule{Scope: api.ScopeAdmin, Stream: true}
 	export := api.Op("Administration", "export", http.MethodGet, "/v1/export", "Export catalog and history", "One tool, capability or episode a line, in this order.")
 	export.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: lines}}
-	api.Raw(r, admin, export, api.On(r, admin, s.export))
+	api.Raw(r, admin, export, api.ForWorkspace(r, admin, s.export))
 
 	backup := api.Op("Administration", "backup", http.MethodGet, "/v1/backup", "Back up the whole data directory",
 		"One consistent state of all workspaces; for the operator only. The trailer Waymark-Backup-Summary lists its contents.")

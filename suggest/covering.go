@@ -29,7 +29,7 @@ type covering struct {
 // covers reports whether a capability may replace its tools in a plan of the given nodes.
 func (p *plan) covers(n int32, nodes []int32) bool {
 	parts := p.CapabilityTools(n)
-	if len(parts) < coveredTools || p.nodes.inFlight[p.considered(n)] || !p.passes(n) {
+	if len(parts) < coveredTools || p.nodes.inContext[p.considered(n)] || !p.passes(n) {
 		return false
 	}
 	if rate := p.Rates.Tool(n); Reliability(rate.SuccessRate(), rate.Known()) < 1 {
@@ -37,7 +37,7 @@ func (p *plan) covers(n int32, nodes []int32) bool {
 	}
 	best := 0.0
 	for _, t := range parts {
-		if p.nodes.inFlight[p.considered(t)] || !slices.Contains(nodes, t) {
+		if p.nodes.inContext[p.considered(t)] || !slices.Contains(nodes, t) {
 			return false
 		}
 		best = max(best, p.nodes.semantic[t])

@@ -30,7 +30,7 @@ func (m *Model) Explain(r ExplainRequest) (ExplainAnswer, error) {
 	}
 	r.Context, r.Limit, r.Profile = q.spelled, limit, q.profile
 	a := ExplainAnswer{
-		SuggestionID: m.suggestionID("explain", r, r.Withheld, nil), ID: r.ID, Mode: q.mode, Model: q.who(),
+		SuggestionID: m.suggestionID("explain", r, r.Withheld, nil), ID: r.ID, Mode: q.mode, Model: q.modelInfo(),
 		Terms: []Term{}, Filters: []Filter{}, Considered: []Considered{},
 	}
 	n, ok, err := m.node(r.ID)

@@ -27,16 +27,16 @@ func (l *trainingData) fit(halt func() bool, progress func(done float64)) *fitte
 // assume returns models that are not fitted: the reference ranks, uncalibrated.
 func assume() *fittedModels { return &fittedModels{provisional: true, rank: rank.Prior()} }
 
-// keptModels are the encoded fitted models of a snapshot. They are decoded on first use, because they are most of a
+// storedModels are the encoded fitted models of a snapshot. They are decoded on first use, because they are most of a
 // snapshot and requests of profile seed never need them.
-type keptModels struct {
+type storedModels struct {
 	once   sync.Once
 	data   []byte
 	models *fittedModels
 }
 
 // get decodes the models. It returns nil if the data are damaged, so that the models are fitted again.
-func (k *keptModels) get() *fittedModels {
+func (k *storedModels) get() *fittedModels {
 	if k == nil {
 		return nil
 	}

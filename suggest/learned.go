@@ -25,10 +25,10 @@ type learned struct {
 	ranker *rank.Model
 }
 
-// learning computes, once, the models learned from counts: in the build if that is requested, else for the
+// lazyRankers computes, once, the models learned from counts: in the build if that is requested, else for the
 // first request that needs them, because it takes longer than all other measures together. The result is a
 // function of the counts alone, so the time of the computation does not matter.
-type learning struct {
+type lazyRankers struct {
 	steps int // of all tasks
 
 	texts *textMeasures
@@ -37,13 +37,13 @@ type learning struct {
 
 	mu     sync.Mutex
 	counts *history.Counts            // nil once the result is computed
-	known  atomic.Pointer[keptModels] // stored models of an earlier fit; nil: none
+	known  atomic.Pointer[storedModels] // stored models of an earlier fit; nil: none
 	result atomic.Pointer[learned]
 }
 
 // newLearning prepares the learning and counts the steps to learn from.
-func newLearning(c *history.Counts, texts *textMeasures) *learning {
-	l := &learning{counts: c, texts: texts}
+func newLearning(c *history.Counts, texts *textMeasures) *lazyRankers {
+	l := &lazyRankers{counts: c, texts: texts}
 	for i := range c.Past.N {
 		p := c.Past.Episode(i)
 		if p.Limited {
@@ -55,10 +55,10 @@ func newLearning(c *history.Counts, texts *textMeasures) *learning {
 }
 
 // isShort reports whether the history is so short that learning takes no longer than the rest of a build.
-func (l *learning) isShort() bool { return l.steps <= ShortSteps }
+func (l *lazyRankers) isShort() bool { return l.steps <= ShortSteps }
 
 // get returns the learned models. The first caller computes them, and others wait for the result.
-func (l *learning) get() *learned {
+func (l *lazyRankers) get() *learned {
 	if done := l.result.Load(); done != nil {
 		return done
 	}
@@ -70,7 +70,7 @@ func never() bool { return false }
 
 // compute fits the models, or uses stored ones. It returns nil soon after halt returns true. progress receives
 // the fraction done, in [0, 1]. The lock makes the first caller fit and the others wait for its result.
-func (l *learning) compute(halt func() bool, progress func(done float64)) *learned {
+func (l *lazyRankers) compute(halt func() bool, progress func(done float64)) *learned {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if done := l.result.Load(); done != nil {
@@ -117,7 +117,7 @@ func (m *Measures) unfitted() *learned {
 }
 
 // fitted returns the models fitted so far, nil if there are none. It does not wait for a running computation.
-func (l *learning) fitted() *fittedModels {
+func (l *lazyRankers) fitted() *fittedModels {
 	known := l.known.Load()
 	if done := l.result.Load(); done != nil {
 		return &done.fittedModels

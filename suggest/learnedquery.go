@@ -33,8 +33,8 @@ func unknownProfile(profile string) error {
 	return &RequestError{Invalid, "profile", fmt.Sprintf("unknown profile %q: want learned or seed", profile)}
 }
 
-// who returns the model information with the profile that answered.
-func (q *query) who() ModelInfo {
+// modelInfo returns the model information with the profile that answered.
+func (q *query) modelInfo() ModelInfo {
 	info := q.info
 	info.Profile = q.profile
 	return info
@@ -60,20 +60,20 @@ func (q *query) ask(profile string, vector []float32) error {
 		return err
 	}
 	l, fitted := q.fitted(wanted)
-	q.done = q.done[:0]
+	q.contextTools = q.contextTools[:0]
 	for _, n := range q.context {
 		if t := history.Of(l.tool, n, -1); t >= 0 {
-			q.done = append(q.done, t)
+			q.contextTools = append(q.contextTools, t)
 		}
 	}
-	if q.wording.intent == "" && (!fitted || len(q.done) == 0) { // only the graph has evidence for this context
+	if q.wording.intent == "" && (!fitted || len(q.contextTools) == 0) { // only the graph has evidence for this context
 		q.profile = ProfileSeed
 		q.adopt(l, nil)
 		return nil
 	}
 	q.reference = !fitted
 	s := q.situation(vector, len(q.kinds) > 0, func(t int32) bool { return q.passes(l.node[t]) })
-	s.Context, s.Around = q.done, q.around
+	s.Context, s.Around = q.contextTools, q.around
 	answer := l.ranker.Next
 	switch {
 	case q.reference:
@@ -230,7 +230,7 @@ func adjustment(good, bad float64) float64 {
 }
 
 // value returns a feature of the first candidate of the ranking; 0 if the ranking is empty.
-func (q *query) value(k rank.Row) float64 {
+func (q *query) value(k rank.Column) float64 {
 	if len(q.ranking.Ranked) == 0 {
 		return 0
 	}

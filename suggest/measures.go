@@ -32,7 +32,7 @@ type Measures struct {
 	incidence *graph.Incidence
 	hyperRank []float64 // PageRank of the tool × capability incidence, divided by the largest
 	texts     textMeasures
-	learning  *learning
+	learning  *lazyRankers
 	prior     func() *learned // models that are not fitted; see assume
 	seed      bool            // only profile seed answers
 }
@@ -88,7 +88,7 @@ func (m *Measures) Episodes() int { return m.episodes }
 func newMeasures(c *history.Counts) *Measures {
 	m := &Measures{nodes: len(c.IDs), episodes: c.Past.N, steps: c.Totals.Steps, measured: c.Catalog, vouched: c.Vouched}
 	m.prior = sync.OnceValue(func() *learned {
-		l := &learning{counts: c, texts: &m.texts, provisional: true}
+		l := &lazyRankers{counts: c, texts: &m.texts, provisional: true}
 		return l.compute(never, func(float64) {})
 	})
 	return m

@@ -52,7 +52,7 @@ func (m *Model) Next(r NextRequest) (NextAnswer, error) {
 	r.Explain = nil // the suggestion id does not depend on the amount of detail
 	a := NextAnswer{
 		SuggestionID: m.suggestionID("next", r, r.Withheld, r.Pinned), Suggestions: make([]Suggestion, 0, len(top)),
-		Stop: q.stop(), Mode: q.mode, Model: q.who(),
+		Stop: q.stop(), Mode: q.mode, Model: q.modelInfo(),
 	}
 	for i, c := range top {
 		s := Suggestion{
@@ -130,7 +130,7 @@ func (q *query) stop() float64 {
 		return 0
 	}
 	if !q.reference {
-		return min(Cap, q.learned.ranker.Over(q.done))
+		return min(Cap, q.learned.ranker.Over(q.contextTools))
 	}
 	u := q.Usage.At(q.last)
 	return min(Cap, StopProbability(u.Ends, u.Steps, q.Totals.Episodes, q.Totals.Steps))

@@ -120,7 +120,7 @@ func (p *plan) take() {
 	}
 	p.tasks = without(tasks, func(i int) bool {
 		n := tasks[i].node
-		return !p.passes(n) || p.nodes.inFlight[p.considered(n)] || p.exhausted(n) || slices.ContainsFunc(tasks[:i], func(t task) bool { return t.node == n })
+		return !p.passes(n) || p.nodes.inContext[p.considered(n)] || p.exhausted(n) || slices.ContainsFunc(tasks[:i], func(t task) bool { return t.node == n })
 	})
 	for len(p.tasks) > p.most {
 		least := len(p.tasks) - 1
@@ -200,7 +200,7 @@ func (p *plan) has(n int32) bool {
 
 // mayAdd reports whether a node passes the filters and is in neither the context nor the plan.
 func (p *plan) mayAdd(n int32) bool {
-	return !p.nodes.inFlight[p.considered(n)] && p.passes(n) && !p.has(n)
+	return !p.nodes.inContext[p.considered(n)] && p.passes(n) && !p.has(n)
 }
 
 // without removes tasks. A task that depends on a removed one inherits the dependencies of that one.

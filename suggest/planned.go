@@ -14,7 +14,7 @@ import (
 // answer converts the plan to the answer of Plan.
 func (p *plan) answer() DAGAnswer {
 	a := DAGAnswer{
-		DAG: DAG{Intent: p.wording.wished, Tasks: make([]Task, len(p.tasks))}, Mode: p.mode, Paths: []Path{}, Alternatives: []Alternative{}, Model: p.who(),
+		DAG: DAG{Intent: p.wording.wished, Tasks: make([]Task, len(p.tasks))}, Mode: p.mode, Paths: []Path{}, Alternatives: []Alternative{}, Model: p.modelInfo(),
 	}
 	var top, low float64
 	for j, t := range p.tasks {

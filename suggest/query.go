@@ -70,7 +70,7 @@ func (m *Model) newQuery(context []string, intent string, allow []string) (*quer
 	}
 	s := scratchWithCapacity(m.Counts.Buffers, len(m.IDs))
 	s.begin()
-	q := &s.asked
+	q := &s.query
 	wished := strings.TrimSpace(intent)
 	if intent = wished; intent != "" {
 		intent = m.measures.texts.texts().Matcher().Spelled(wished, m.hasStemOutsideIndex)
@@ -111,7 +111,7 @@ func (m *Model) newQuery(context []string, intent string, allow []string) (*quer
 	}
 	for _, u := range q.distinct {
 		q.addCandidate(u)
-		q.nodes.inFlight[u] = true
+		q.nodes.inContext[u] = true
 	}
 	// Patterns that match no id are most likely misspelt. The warning distinguishes this from other empty answers.
 	if len(m.IDs) > 0 && !slices.ContainsFunc(m.IDs, q.permitted) {

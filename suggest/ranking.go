@@ -245,7 +245,7 @@ func (q *query) clustered(n int32) (same bool, share float64) {
 // overlap returns the number of tools of a capability that are in the context, and of all its tools.
 func (q *query) overlap(n int32) (both, size int) {
 	for _, t := range q.CapabilityTools(n) {
-		if q.nodes.stamp[t] == q.nodes.epoch && q.nodes.inFlight[t] {
+		if q.nodes.stamp[t] == q.nodes.epoch && q.nodes.inContext[t] {
 			both++
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // scratch is the reusable working memory of one query. A value by node is valid only if the node was made
 // a candidate in this query, so code must call consider or addCandidate before it reads one.
 type scratch struct {
-	asked    query    // the query itself
+	query    query    // the query itself
 	spelled  []string // the context by canonical ids, unknown elements unchanged
 	context  []int32  // known elements, in order
 	distinct []int32  // known elements, sorted
@@ -23,7 +23,7 @@ type scratch struct {
 	hits   []semantic.Hit
 	used   recentTasks
 
-	done []int32 // tools of the context, by the numbers of learned
+	contextTools []int32 // tools of the context, by the numbers of learned
 }
 
 // nodeSignals are values by node. Values of a node without the stamp of this epoch are left from earlier queries.
@@ -32,7 +32,7 @@ type nodeSignals struct {
 	stamp          []uint32 // the epoch in which the node last became a candidate
 	candidateNodes []int32
 	semantic       []float64 // match of the text with the intent
-	inFlight       []bool    // node is in the context
+	inContext       []bool    // node is in the context
 }
 
 // scratchWithCapacity returns working memory for n nodes. Successive models, which have more nodes, share the pool.
@@ -45,7 +45,7 @@ func scratchWithCapacity(pool *sync.Pool, n int) *scratch {
 		// Leave room to grow: the next models have a few more nodes, and arrays of the exact size would be
 		// reallocated for each.
 		n += n/8 + 64
-		s.nodes.stamp, s.nodes.semantic, s.nodes.inFlight = make([]uint32, n), make([]float64, n), make([]bool, n)
+		s.nodes.stamp, s.nodes.semantic, s.nodes.inContext = make([]uint32, n), make([]float64, n), make([]bool, n)
 	}
 	return s
 }
@@ -65,7 +65,7 @@ func (s *scratch) begin() {
 func (s *scratch) addCandidate(i int32) {
 	if s.nodes.stamp[i] != s.nodes.epoch {
 		s.nodes.stamp[i] = s.nodes.epoch
-		s.nodes.semantic[i], s.nodes.inFlight[i] = 0, false
+		s.nodes.semantic[i], s.nodes.inContext[i] = 0, false
 		s.nodes.candidateNodes = append(s.nodes.candidateNodes, i)
 	}
 }

@@ -42,7 +42,7 @@ func (m *Model) Search(r SearchRequest) (SearchAnswer, error) {
 	r.Context, r.Limit, r.Profile = q.spelled, limit, q.profile
 	show := want(r.Explain)
 	r.Explain = nil // the suggestion id does not depend on the amount of detail
-	a := SearchAnswer{SuggestionID: m.suggestionID("search", r, r.Withheld, r.Pinned), Mode: q.mode, Model: q.who(), Results: make([]SearchResult, 0, limit)}
+	a := SearchAnswer{SuggestionID: m.suggestionID("search", r, r.Withheld, r.Pinned), Mode: q.mode, Model: q.modelInfo(), Results: make([]SearchResult, 0, limit)}
 	for _, n := range named[:min(limit, len(named))] {
 		a.Results = append(a.Results, q.searchResult(candidate{node: n, score: 1, formula: FormulaName}, show, len(a.Results) == 0))
 	}

@@ -55,7 +55,7 @@ func ReadMeasures(r *codec.Reader, c *history.Counts, words *semantic.Thesaurus)
 	m.joinGroups(c)
 	m.seed = r.Bool()
 	if r.Bool() {
-		m.learning.known.Store(&keptModels{data: r.Rest()})
+		m.learning.known.Store(&storedModels{data: r.Rest()})
 	}
 	if r.Err() != nil {
 		return nil

@@ -226,8 +226,8 @@ func Relay[T any](ctx context.Context, draining <-chan struct{}, updates func(co
 // A Handler answers an operation on a workspace.
 type Handler[I, O any] func(ctx context.Context, e *live.Engine, in *I) (O, error)
 
-// On returns a handler with the engine of the caller's workspace. It creates the workspace if the rule permits it.
-func On[I, O any](r *Table, ru Rule, handler Handler[I, O]) func(context.Context, *I) (O, error) {
+// ForWorkspace returns a handler with the engine of the caller's workspace. It creates the workspace if the rule permits it.
+func ForWorkspace[I, O any](r *Table, ru Rule, handler Handler[I, O]) func(context.Context, *I) (O, error) {
 	return func(ctx context.Context, in *I) (out O, err error) {
 		open := r.Workspaces.Get
 		if ru.CreatesWorkspace {
@@ -241,9 +241,9 @@ func On[I, O any](r *Table, ru Rule, handler Handler[I, O]) func(context.Context
 	}
 }
 
-// AddOn is [Add] for an operation on the caller's workspace, whose engine the handler receives.
-func AddOn[I, O any](r *Table, ru Rule, op huma.Operation, handler Handler[I, O]) {
-	Add(r, ru, op, On(r, ru, handler))
+// AddForWorkspace is [Add] for an operation on the caller's workspace, whose engine the handler receives.
+func AddForWorkspace[I, O any](r *Table, ru Rule, op huma.Operation, handler Handler[I, O]) {
+	Add(r, ru, op, ForWorkspace(r, ru, handler))
 }
 
 // Schemas returns the schema registry of the API description, or an empty one if there is no API.

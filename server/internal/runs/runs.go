@@ -179,7 +179,7 @@ func (r *Runs) rules(workspace string, engine *live.Engine) run.Rules {
 		case !slices.ContainsFunc(c.upstream, func(u catalog.Tool) bool { return u.ID == t.ID }):
 			return "its server is not connected and cannot say whether it is harmless"
 		case g.NeedsGrant(t.ID):
-			return cmp.Or(run.Asks(t), "it is not granted")
+			return cmp.Or(run.ApprovalReason(t), "it is not granted")
 		}
 		return ""
 	}}

@@ -175,7 +175,7 @@ func (r *request) places(tools []int32) []float64 {
 			if f, ok := h.texts.vocabulary.Feature(s); ok {
 				row := h.words.rows[uint64(f)]
 				if k, ok := slices.BinarySearch(h.words.tools[row.from:row.to], t); ok {
-					a := max(0, h.speaks[int(row.from)+k])
+					a := max(0, h.association[int(row.from)+k])
 					weight = float64(a * a)
 				}
 			}

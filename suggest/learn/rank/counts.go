@@ -106,7 +106,7 @@ type History struct {
 	links     counts         // by a tool, the tools that its output went to
 	beside    counts         // by a tool, the other tools of the same tasks
 	words     counts         // by a word of the request, the tools that the request is evidence for
-	speaks    []float64      // by entry of words, the association of the word with the tool
+	association    []float64      // by entry of words, the association of the word with the tool
 	word      []float32      // by word, the number of tasks with it
 	uses      []float32      // by tool, the number of steps
 	within    []float32      // by tool, the number of tasks
@@ -225,13 +225,13 @@ func (h *History) mostUsed() (tools []int32) {
 //
 //	ln((n(word, tool) + 2·p) / ((n(word) + 2)·p)),   p = share of tasks that use the tool.
 func (h *History) associate() {
-	h.speaks = make([]float64, len(h.words.tools))
+	h.association = make([]float64, len(h.words.tools))
 	for f, r := range h.words.rows {
 		all := float64(h.word[f]) + 2
 		for i := r.from; i < r.to; i++ {
 			p := (float64(h.within[h.words.tools[i]]) + .5) / float64(len(h.tasks)+1)
 			a := numeric.Ln((float64(h.words.n[i]) + float64(2*p)) / float64(all*p))
-			h.speaks[i] = max(leastAssoc, min(mostAssoc, a))
+			h.association[i] = max(leastAssoc, min(mostAssoc, a))
 		}
 	}
 }

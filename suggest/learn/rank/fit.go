@@ -176,7 +176,7 @@ func (r *ranker) fitHalves(x *examples, from start, stop func() bool) (halves [2
 	var whole learn.TreeOptions
 	for h := range halves {
 		part := &ranker{start: r.start, familiar: r.familiar}
-		held := x.which(func(i int) bool { return x.folds[i]%2 == h })
+		held := x.mask(func(i int) bool { return x.folds[i]%2 == h })
 		if part.trees = learn.FitTrees(&x.Rows, held, learn.TreeOptions{}, stop); part.trees == nil {
 			return halves, false
 		}
@@ -202,7 +202,7 @@ func (r *ranker) fitHalves(x *examples, from start, stop func() bool) (halves [2
 func (r *ranker) fit(x *examples, stop func() bool) bool {
 	r.begin(x, priorNext)
 	var o learn.TreeOptions
-	held := x.which(func(i int) bool { return x.folds[i] == 0 }) // the number of trees is chosen on one fold
+	held := x.mask(func(i int) bool { return x.folds[i] == 0 }) // the number of trees is chosen on one fold
 	r.trees = learn.FitTrees(&x.Rows, held, o, stop)
 	if r.trees == nil {
 		return false
@@ -442,7 +442,7 @@ func (a *Answer) Recalled(tool int32) bool {
 func (a *Answer) Low(chance float64) float64 { return a.curve.Low(chance) }
 
 // Value returns a feature of a tool; 0 if the tool is no candidate.
-func (a *Answer) Value(tool int32, k Row) float64 {
+func (a *Answer) Value(tool int32, k Column) float64 {
 	if i, ok := slices.BinarySearch(a.table.Tools, tool); ok {
 		return float64(a.table.row(i)[k])
 	}
@@ -471,7 +471,7 @@ func best(list []Ranked, k int) []Ranked {
 
 // Explanation is a score as a sum: Bias + Slope·Score + Outcomes + Σ Groups.
 type Explanation struct {
-	Row                Row                // feature that the score starts from: reference or match
+	Row                Column                // feature that the score starts from: reference or match
 	Score, Slope, Bias float64            // value of the feature, and the calibration
 	Outcomes           float64            // change of the score by outcomes; see [Answer.Adjust]
 	Groups             map[string]float64 // contribution of the trees, by group of features; see [Groups]

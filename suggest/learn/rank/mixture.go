@@ -64,8 +64,8 @@ const usualRows = hardestWrong + otherWrong + 4
 
 var shortSizes = [...]int{0, 3, 10, 30, 100}
 
-// exam holds questions with the same request and the same history.
-type exam struct {
+// trainingCase holds questions with the same request and the same history.
+type trainingCase struct {
 	history   *History
 	request   string
 	questions []question
@@ -90,8 +90,8 @@ func (x *examples) row(i int) []float32 {
 	return x.Values[i*int(featureCount) : (i+1)*int(featureCount)]
 }
 
-// which returns what is reports for each index of folds: a question or, in the examples of needs, a row.
-func (x *examples) which(is func(i int) bool) []bool {
+// mask returns what is reports for each index of folds: a question or, in the examples of needs, a row.
+func (x *examples) mask(is func(i int) bool) []bool {
 	held := make([]bool, len(x.folds))
 	for i := range held {
 		held[i] = is(i)
@@ -183,9 +183,9 @@ type mixture struct {
 	tasks  []*Task
 	random *rand.Rand
 	words  *rewording
-	exams  []*exam
+	exams  []*trainingCase
 
-	plans []exam    // requests with the tools that their tasks used
+	plans []trainingCase    // requests with the tools that their tasks used
 	pairs [2]*cases // pairs of tools of tasks: which tool came first, and which are linked
 }
 
@@ -231,7 +231,7 @@ func (m *mixture) draw(without [folds]*History, all *History, o Options) bool {
 
 func (m *mixture) add(h *History, request string, fold int, questions ...question) {
 	if len(questions) > 0 {
-		m.exams = append(m.exams, &exam{history: h, request: request, fold: fold, questions: questions})
+		m.exams = append(m.exams, &trainingCase{history: h, request: request, fold: fold, questions: questions})
 	}
 }
 
@@ -353,10 +353,10 @@ func (m *mixture) drawKnown(without [folds]*History) {
 }
 
 // held reports whether the exam is held out: numbers of trees are chosen on such exams.
-func (e *exam) held() bool { return e.fold == 0 }
+func (e *trainingCase) held() bool { return e.fold == 0 }
 
 // half returns the part of the tasks that an exam belongs to: 0 for even folds, 1 for odd ones.
-func (e *exam) half() int { return e.fold % 2 }
+func (e *trainingCase) half() int { return e.fold % 2 }
 
 func firstSentence(text string) (sentence, rest string) {
 	for i, r := range text {
@@ -388,7 +388,7 @@ func (m *mixture) rows(o Options) (find, next *examples) {
 			find.append(&e.find)
 			next.append(&e.next)
 			m.keep(e)
-			*e = exam{}
+			*e = trainingCase{}
 		}
 	}
 	for _, x := range []*examples{find, next} {
@@ -399,13 +399,13 @@ func (m *mixture) rows(o Options) (find, next *examples) {
 }
 
 // keep keeps the pairs of an exam and the requests that plans are learned from.
-func (m *mixture) keep(e *exam) {
+func (m *mixture) keep(e *trainingCase) {
 	for i := range e.pairs {
 		m.pairs[i].append(&e.pairs[i])
 	}
 	for _, q := range e.questions {
 		if q.context == nil && q.hidden < 0 && (q.kind == recorded || q.kind == reworded || q.kind == short || q.kind == far) && len(m.plans) < mostPlans {
-			m.plans = append(m.plans, exam{history: e.history, request: e.request, fold: e.fold, questions: []question{q}})
+			m.plans = append(m.plans, trainingCase{history: e.history, request: e.request, fold: e.fold, questions: []question{q}})
 		}
 	}
 }
@@ -430,7 +430,7 @@ func weights(of []kind, times []float32, share [kinds]float64) []float32 {
 }
 
 // ask computes the rows of an exam.
-func (e *exam) ask() {
+func (e *trainingCase) ask() {
 	var r *request
 	if e.request != "" {
 		r = e.history.request(e.request, nil)
@@ -468,7 +468,7 @@ func newRewording(texts *Texts, tasks []*Task, all *History) *rewording {
 			if f, ok := texts.vocabulary.Feature(s); ok && r.association[s] == 0 {
 				row := all.words.rows[uint64(f)]
 				for i := row.from; i < row.to; i++ {
-					r.association[s] = max(r.association[s], all.speaks[i]*float64(all.words.n[i]))
+					r.association[s] = max(r.association[s], all.association[i]*float64(all.words.n[i]))
 				}
 			}
 		}

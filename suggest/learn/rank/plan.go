@@ -84,7 +84,7 @@ func (j *judge) fit(c *cases, o learn.TreeOptions, stop func() bool) bool {
 
 // fitPlans fits the judges. Those of sets learn from requests, each with the chances of a ranker that was not fitted on
 // it (that of the other half); those of pairs learn to order and link tools from all tasks that a fit asks again.
-func (m *Model) fitPlans(exams []exam, finders, halves [2]*ranker, pairs [2]*cases, o Options) bool {
+func (m *Model) fitPlans(exams []trainingCase, finders, halves [2]*ranker, pairs [2]*cases, o Options) bool {
 	p := newPlanner()
 	m.planner = p
 	type example struct {
@@ -187,7 +187,7 @@ func (m *Model) Plan(s Situation) *Plan {
 }
 
 // addPairs adds the features of about mostPairs pairs of tools of the recorded task of an exam.
-func (e *exam) addPairs(r *request) {
+func (e *trainingCase) addPairs(r *request) {
 	t := e.task
 	if t == nil || len(t.set) < 2 || len(t.set) > mostPaired {
 		return

@@ -79,8 +79,8 @@ func (h *History) request(text string, of *Situation) *request {
 	r.vote(vector)
 	r.associate(vector)
 	r.spread()
-	r.match(text, allowed, of.most(mostTexts))
-	r.choose(allowed, of.most(mostNeeds))
+	r.match(text, allowed, of.candidateLimit(mostTexts))
+	r.choose(allowed, of.candidateLimit(mostNeeds))
 	return r
 }
 
@@ -217,7 +217,7 @@ func (r *request) associate(x learn.Vector) {
 	for k, f := range x.I {
 		row := h.words.rows[uint64(f)]
 		for i := row.from; i < row.to; i++ {
-			a, e := h.speaks[i], r.of(h.words.tools[i])
+			a, e := h.association[i], r.of(h.words.tools[i])
 			e.linear += a - without[k]
 			e.strongest = max(e.strongest, a)
 		}
@@ -369,7 +369,7 @@ func (r *request) candidates(q *tableInput, most int) (dst []int32) {
 			dst = append(dst, c.Tool)
 		}
 	}
-	for i, hit := range r.top[:min(q.of.most(textCandidates), len(r.top))] {
+	for i, hit := range r.top[:min(q.of.candidateLimit(textCandidates), len(r.top))] {
 		dst = append(dst, hit.Doc)
 		if i < closedCandidates {
 			dst = append(dst, r.history.texts.closure[hit.Doc]...)

@@ -1,12 +1,12 @@
 package rank
 
-// Row is the number of a feature, a column of the [Table]: each candidate has one value of it. The row method of a table
+// Column is the number of a feature, a column of the [Table]: each candidate has one value of it. The row method of a table
 // returns something else, all values of one candidate.
-type Row int
+type Column int
 
 // The features of the table, by group.
 const (
-	Blend Row = iota
+	Blend Column = iota
 	Order1
 	Order2
 	Order3
@@ -90,7 +90,7 @@ var Groups = []string{"sequence", "request", "text", "graph", "catalog", "famili
 // rising marks the features of which a higher value never lowers the score of a tool: they favour it in every history.
 var rising = func() (is []bool) {
 	is = make([]bool, featureCount)
-	for _, k := range []Row{Text, TextShare, Vectors, VectorsShare, Match, ClauseText, ClauseVectors, Name, Hybrid, Reference, Found} {
+	for _, k := range []Column{Text, TextShare, Vectors, VectorsShare, Match, ClauseText, ClauseVectors, Name, Hybrid, Reference, Found} {
 		is[k] = true
 	}
 	return is

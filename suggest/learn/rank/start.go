@@ -8,7 +8,7 @@ import (
 // never negative, so without trees the order of the tools is that of the feature.
 type start struct {
 	bias, slope float64
-	by          Row
+	by          Column
 	recalls     bool // v becomes 1 - (1 - v)·(1 - min(1, 3·Nearest)·Votes); a fit leaves near requests to the trees
 }
 

@@ -30,7 +30,7 @@ func (f *Fitted) Write(w *codec.Writer) {
 func ReadFitted(r *codec.Reader) *Fitted {
 	f := &Fitted{}
 	for _, k := range []*ranker{&f.find, &f.needs, &f.next} {
-		k.start = start{bias: r.Float(), slope: r.Float(), by: Row(min(r.Uint(), uint64(featureCount)-1))}
+		k.start = start{bias: r.Float(), slope: r.Float(), by: Column(min(r.Uint(), uint64(featureCount)-1))}
 		k.familiar = r.Float()
 		k.trees = learn.ReadTrees(r, int(featureCount))
 		if r.Bool() {

@@ -42,8 +42,8 @@ func (q *tableInput) near(tool int32) float64 {
 	return q.of.Near[tool]
 }
 
-// most returns the maximum number of candidates of one kind: n, or mostOfAll for the reference alone.
-func (s *Situation) most(n int) int {
+// candidateLimit returns the maximum number of candidates of one kind: n, or mostOfAll for the reference alone.
+func (s *Situation) candidateLimit(n int) int {
 	if s != nil && s.all {
 		return mostOfAll
 	}
@@ -151,14 +151,14 @@ type cells struct {
 	values []float32
 	hidden bool
 
-	lost       float64 // need of the hidden tool of the question, and the server of that tool
-	lostServer int32
+	hiddenNeed       float64 // need of the hidden tool of the question, and the server of that tool
+	hiddenServer int32
 }
 
-func (c cells) set(k Row, x float64) { c.values[k] = float32(x) }
+func (c cells) set(k Column, x float64) { c.values[k] = float32(x) }
 
 // past sets a feature that depends on the history of the tool itself; unused is the value of a tool without history.
-func (c cells) past(k Row, x, unused float64) {
+func (c cells) past(k Column, x, unused float64) {
 	if c.hidden {
 		x = unused
 	}
@@ -207,8 +207,8 @@ func (r *request) rows(tool int32, endpoint float64, c cells) {
 	c.set(Name, float64(named)/max(1, float64(len(h.texts.names[tool]))))
 	if v := h.texts.tools[tool].Server; v >= 0 {
 		server := r.server[v]
-		if v == c.lostServer {
-			server = max(0, server-c.lost)
+		if v == c.hiddenServer {
+			server = max(0, server-c.hiddenNeed)
 		}
 		c.set(ServerNeed, server)
 	}
@@ -227,7 +227,7 @@ func (r *request) rows(tool int32, endpoint float64, c cells) {
 	}
 	c.set(Known, r.known)
 	c.set(Size, r.size)
-	c.set(Total, max(0, r.total-c.lost))
+	c.set(Total, max(0, r.total-c.hiddenNeed))
 	c.set(BestText, r.most.text)
 	c.set(Length, numeric.Ln(1+float64(len(r.stems))))
 }
