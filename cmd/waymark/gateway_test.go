@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,6 +36,11 @@ func beDesk() {
 	}
 	add("stamp", "Put a stamp on a letter. "+os.Getenv("DESK_EXTRA"), true)
 	add("shred", "Destroy a letter.", false)
+	if os.Getenv(deskVariable) == "http" {
+		httpServer := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: true}))
+		fmt.Println(httpServer.URL)
+		select {} // until it is killed
+	}
 	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -63,7 +70,7 @@ func deskPID(t *testing.T, client *mcp.ClientSession) int {
 	return pid
 }
 
-func mcpClient(t *testing.T, transport mcp.Transport) *mcp.ClientSession {
+func mcpClient(t testing.TB, transport mcp.Transport) *mcp.ClientSession {
 	client, err := mcp.NewClient(&mcp.Implementation{Name: "host"}, nil).Connect(t.Context(), transport, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
