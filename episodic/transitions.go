@@ -1,7 +1,5 @@
 package episodic
 
-import "slices"
-
 // Transition records that step To came right after step From (indices into Episode.Steps).
 //
 // If a step lists its dependencies, each listed pair is one observation of weight 1. If only the order
@@ -42,16 +40,18 @@ func (e *Episode) Transitions() []Transition {
 // Before returns, for each step, the steps right before it, including failed ones. Steps of a layer may share
 // a list, which must not be changed.
 func (e *Episode) Before() [][]int {
-	before := make([][]int, len(e.Steps))
-	at := e.positions()
-	var last []int // the layer before
+	before, all := make([][]int, len(e.Steps)), make([]int, len(e.Steps))
+	var at map[string]int // positions, if a step lists its dependencies
+	var last []int        // the layer before
 	for i := 0; i < len(e.Steps); {
-		var layer []int
+		start := i
 		for end := e.layerEnd(i); i < end; i++ {
-			layer = append(layer, i)
-			if e.Steps[i].DependsOn == nil {
+			if all[i] = i; e.Steps[i].DependsOn == nil {
 				before[i] = last
 				continue
+			}
+			if at == nil {
+				at = e.positions()
 			}
 			for _, id := range e.Steps[i].DependsOn {
 				if from, ok := at[id]; ok {
@@ -59,7 +59,7 @@ func (e *Episode) Before() [][]int {
 				}
 			}
 		}
-		last = slices.Clip(layer)
+		last = all[start:i:i]
 	}
 	return before
 }

@@ -122,7 +122,8 @@ func comesAfter(order []int, before [][]int) [][]int32 {
 		for _, b := range before[i] {
 			after[at] = append(after[at], place[b])
 		}
-		after[at] = sorted(after[at])
+		slices.Sort(after[at])
+		after[at] = slices.Compact(after[at])
 		chain = chain && len(after[at]) == min(at, 1) && (at == 0 || after[at][0] == int32(at-1))
 	}
 	if chain {
