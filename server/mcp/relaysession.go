@@ -165,7 +165,7 @@ func (r *relay) post(ctx context.Context, s *session, msg jsonrpc.Message) (answ
 	if !isCall {
 		return nil, resp.Body.Close()
 	}
-	if answer, err = r.messages(s, resp); err != nil {
+	if answer, err = r.messages(s, resp); answer == nil {
 		return nil, lostError{fmt.Errorf("%s, and the connection ended before the answer: %w", resp.Status, err), true}
 	}
 	answer.ID = req.ID // some refusals have no id
@@ -177,9 +177,10 @@ func (r *relay) post(ctx context.Context, s *session, msg jsonrpc.Message) (answ
 	return answer, nil
 }
 
-// messages reads the messages of a body up to the first response, and forwards the others to the host. Waymark writes
-// one message per line, plain or as the data of an event.
-func (r *relay) messages(s *session, resp *http.Response) (*jsonrpc.Response, error) {
+// messages reads the messages of a body to its end and forwards requests and notifications to the host. It returns the
+// response, if there is one, and the error that ended the body. The connection of a body that is not read to its end
+// cannot be used again. Waymark writes one message per line, plain or as the data of an event.
+func (r *relay) messages(s *session, resp *http.Response) (answer *jsonrpc.Response, err error) {
 	defer resp.Body.Close()
 	for body := bufio.NewReader(resp.Body); ; {
 		line, err := body.ReadBytes('\n')
@@ -187,14 +188,14 @@ func (r *relay) messages(s *session, resp *http.Response) (*jsonrpc.Response, er
 			msg, wrong := jsonrpc.DecodeMessage(line)
 			switch msg := msg.(type) {
 			case *jsonrpc.Response:
-				return msg, nil
+				answer = msg
 			case *jsonrpc.Request:
 				r.forward(s, msg)
 			}
 			err = cmp.Or(err, wrong)
 		}
 		if err != nil {
-			return nil, err
+			return answer, err
 		}
 	}
 }
