@@ -1,5 +1,7 @@
 package episodic
 
+import "sync"
+
 // Transition records that step To came right after step From (indices into Episode.Steps).
 //
 // If a step lists its dependencies, each listed pair is one observation of weight 1. If only the order
@@ -41,8 +43,8 @@ func (e *Episode) Transitions() []Transition {
 // a list, which must not be changed.
 func (e *Episode) Before() [][]int {
 	before, all := make([][]int, len(e.Steps)), make([]int, len(e.Steps))
-	var at map[string]int // positions, if a step lists its dependencies
-	var last []int        // the layer before
+	at := sync.OnceValue(e.positions) // most episodes have no named dependencies
+	var last []int                    // the layer before
 	for i := 0; i < len(e.Steps); {
 		start := i
 		for end := e.layerEnd(i); i < end; i++ {
@@ -50,11 +52,8 @@ func (e *Episode) Before() [][]int {
 				before[i] = last
 				continue
 			}
-			if at == nil {
-				at = e.positions()
-			}
 			for _, id := range e.Steps[i].DependsOn {
-				if from, ok := at[id]; ok {
+				if from, ok := at()[id]; ok {
 					before[i] = append(before[i], from)
 				}
 			}
