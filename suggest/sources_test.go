@@ -331,23 +331,23 @@ func (a *attacked) taken(m *Model, claimed ...string) map[string]int {
 // key confirms from the next build on.
 func TestOneKeyCannotPromoteAToolForARequest(t *testing.T) {
 	keys := []string{"key:0", "key:1", "key:2", "key:3"}
+	measures := sharedSample(t, keys...).measured()
 	for _, x := range []struct {
-		sources []string
-		fakes   []int
-	}{{keys, []int{1, 60}}, {[]string{"import"}, []int{10}}} {
+		sources  []string
+		measures *Measures
+		fakes    []int
+	}{{keys, measures, []int{1, 60}}, {[]string{"import"}, sharedSample(t, "import").measured(), []int{10}}} {
 		a := sharedSample(t, x.sources...)
-		measures := a.measured()
 		for _, n := range x.fakes {
 			claimed := []string{"evil:known", "evil:in_no_catalog", "files:delete_file"} // others use the last one, for other requests
 			for _, tool := range claimed {
 				a.claim(n, "key:attacker", tool)
 			}
-			assert.Empty(t, a.taken(a.since(measures), claimed...), "%d fakes beside %s, before a build", n, x.sources)
+			assert.Empty(t, a.taken(a.since(x.measures), claimed...), "%d fakes beside %s, before a build", n, x.sources)
 			assert.Empty(t, a.taken(a.model(), claimed...), "%d fakes beside %s", n, x.sources)
 		}
 	}
 	a := sharedSample(t, keys...)
-	measures := a.measured()
 	a.claim(10, "key:attacker", "evil:known")
 	a.claim(10, "key:1", "evil:known")
 	assert.Equal(t, len(victims), a.taken(a.model(), "evil:known")["search evil:known"], "another key confirms it")
