@@ -39,7 +39,7 @@ import (
 
 // The errors of an operator's request.
 var (
-	ErrUnknown      = errors.New("there is nothing of this name")
+	ErrUnknown      = errors.New("no server, tool, prompt or resource has this name")
 	ErrChangedAgain = errors.New("it changed again after it was shown")
 )
 

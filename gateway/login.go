@@ -224,7 +224,7 @@ func (l *Logins) Login(ctx context.Context, d Definition, o Options, as LoginCli
 			}
 			now.Resource = link.Query().Get("resource")
 			if !sameOrigin(d.URL, now.Resource) {
-				return nil, fmt.Errorf("the server calls itself %q, which is not where it is", now.Resource)
+				return nil, fmt.Errorf("the server asks for a login at %q, which is another address than its own", now.Resource)
 			}
 			show(args.URL)
 			return awaitCode(ctx, listener, link.Query().Get("state"))

@@ -276,7 +276,7 @@ func (r *register) forget(ctx context.Context, server string) (ids []string, err
 }
 
 // errNoConsent means that the agreement is for another definition. The list of this one must not approve anything.
-var errNoConsent = errors.New("its start, as it is defined here, is not approved")
+var errNoConsent = errors.New("the start of this definition is not approved")
 
 // compare compares the tools that a server lists with their pins. A tool whose contract equals the approved one stays
 // approved; any other waits for approval. The first list of a server is approved except for suspicious tools.

@@ -99,7 +99,7 @@ func TestDamagedDocuments(t *testing.T) {
 	const name = "tasks/s3/api_conversation_history.json"
 	for text, reason := range map[string]string{
 		`[{"role":"user","content":"SECR`: "the JSON value ends early (byte 25)",
-		`[{"kind":"SECRET"}]`:             "none of its records is of a kind that is known",
+		`[{"kind":"SECRET"}]`:             "it has no record of a supported kind",
 	} {
 		fsys := fstest.MapFS{name: {Data: []byte(text)}}
 		for other, text := range agentSessions["cline"].files {

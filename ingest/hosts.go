@@ -16,13 +16,13 @@ import (
 // A new format needs a row in [hosts] and in formats (importer.go), its identifying fields in shapes (detect.go), and a
 // session in agentSessions, which TestAgentSessions reads. The locations of sessions are in report/hosts.go.
 type host struct {
-	records string // members that hold the records, if a file is one document
-	supportedWhen   string // conditions of the supported records; other records are counted as skipped
+	records       string // members that hold the records, if a file is one document
+	supportedWhen string // conditions of the supported records; other records are counted as skipped
 
 	sessionWhen  string // conditions of the record that names the session; "": every record may
-	session string // id of the session; else the name of the file, or of its folder if all files have the same name
-	sub     string // id of the subagent that a record belongs to
-	subagentWhen   string // conditions of the records of subagents without an id
+	session      string // id of the session; else the name of the file, or of its folder if all files have the same name
+	sub          string // id of the subagent that a record belongs to
+	subagentWhen string // conditions of the records of subagents without an id
 
 	time     string // timestamp of a record
 	turn     string // id that parallel calls share, for example of a message; it applies from this record on
@@ -33,9 +33,9 @@ type host struct {
 	parts string // lists of parts in the body
 	rules []rule // rules for the parts
 
-	requestWhen  string // conditions of the records that hold a request of the user
-	text  string // fields that hold the text of the request
-	typed bool   // the text may also be one that the host wrote, see [typed]
+	requestWhen string // conditions of the records that hold a request of the user
+	text        string // fields that hold the text of the request
+	typed       bool   // the text may also be one that the host wrote, see [typed]
 }
 
 const callIDs = "call_id id"
@@ -57,8 +57,8 @@ var hosts = map[string]*host{
 	//
 	// The calls of a subagent (isSidechain, in the same file or in a file of its own) form a thread of their own.
 	"claude-code": {
-		supportedWhen:   "type=user|assistant|summary|system|progress|attachment|file-history-snapshot|queue-operation",
-		session: "sessionId", sub: "agentId", subagentWhen: "isSidechain=true",
+		supportedWhen: "type=user|assistant|summary|system|progress|attachment|file-history-snapshot|queue-operation",
+		session:       "sessionId", sub: "agentId", subagentWhen: "isSidechain=true",
 		time: "timestamp", turn: "message.id uuid",
 		parts: "message.content", rules: anthropicRules,
 		requestWhen: "type=user !isMeta=true !isCompactSummary=true", text: "message.content", typed: true,
@@ -91,7 +91,7 @@ var hosts = map[string]*host{
 				failure: "result.Err result.Ok.content", value: "result.Ok"}},
 		},
 		requestWhen: "payload.type=user_message; payload.type=message payload.role=user; type=message role=user",
-		text: "payload.message payload.content content", typed: true,
+		text:        "payload.message payload.content content", typed: true,
 	},
 	// A Copilot CLI session (session-state/ID/events.jsonl) is a file of events {type, data, timestamp}:
 	//
@@ -201,7 +201,7 @@ type session struct {
 	only  *thread // the thread of all records, if they carry no session label
 }
 
-var errNothingKnown = errors.New("none of its records is of a kind that is known")
+var errNothingKnown = errors.New("it has no record of a supported kind")
 
 // sessions returns the decoder of a host's sessions.
 func sessions(format string) decoder {

@@ -87,7 +87,7 @@ type Engine struct {
 	opts  Options
 
 	current atomic.Pointer[edition]
-	status    atomic.Pointer[view]
+	status  atomic.Pointer[view]
 
 	ops        chan *op
 	life       lifecycle

@@ -36,7 +36,7 @@ type replayedLog struct {
 	relevant    place
 	measures    *suggest.Measures
 	refused     *refusal    // the last refused rebuild since built; nil: none
-	folded      eventTotals      // everything folded so far
+	folded      eventTotals // everything folded so far
 	needsReplay bool        // the state counts something forgotten since, or does not follow the rules about sources
 	treated     uint64      // forget requests and rules about sources up to this event are applied
 	shot        snapshot    // of the build; without an image if no snapshot has to be written
@@ -45,10 +45,10 @@ type replayedLog struct {
 
 // active describes the build whose measures are used.
 type active struct {
-	built   place     // its event
-	how     build     // its options
-	covered eventTotals    // what the measures count
-	builtAt time.Time // when they became active; not in the log, or no two workspaces would have the same model
+	built   place       // its event
+	how     build       // its options
+	covered eventTotals // what the measures count
+	builtAt time.Time   // when they became active; not in the log, or no two workspaces would have the same model
 }
 
 // eventTotals counts the folded events from any start. It is used to compare two extents of one history.

@@ -61,7 +61,7 @@ type writer struct {
 	*Engine
 	*replayedLog
 	building             *job                       // the running build; nil: none
-	failed               *eventTotals                    // what a failed last build would have counted; nil: it did not fail
+	failed               *eventTotals               // what a failed last build would have counted; nil: it did not fail
 	outage               bool                       // it failed because the store was unavailable
 	unread               bool                       // other processes changed the catalog: the quarantine has to be read
 	grows                map[string]*episodic.Grown // episodes as they will be after the steps of the current batch

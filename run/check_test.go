@@ -46,7 +46,7 @@ func TestCheckSaysAllThatIsWrong(t *testing.T) {
 		{name: "parameter not given", q: dag(task("a", "fs:echo", `{"x":{"$from":"params.z"}}`)), want: []string{"params.z is not given"}},
 		{name: "no intent", q: Request{DAG: DAG{Tasks: []catalog.Task{task("a", "fs:echo", `{"x":{"$from":"intent"}}`)}}}, want: []string{"takes the intent, and there is none"}},
 		{name: "expressions", q: dag(when(task("a", "fs:echo", `{"x":{"$expr":"1 +"},"y":{"$expr":"tasks.z.result"},"z":{"$from":"intent","b":1}}`), "intent +")),
-			want: []string{`argument "when": unexpected token`, `argument "x": unexpected token`, `argument "y": there is no task "z"`, `argument "z": $from stands alone`}},
+			want: []string{`argument "when": unexpected token`, `argument "x": unexpected token`, `argument "y": there is no task "z"`, `argument "z": an object with $from must`}},
 		{name: "scripts", q: dag(task("a", "star", ""), task("b", "idea", ""), task("c", "sum", "")),
 			want: []string{`task "a": capability "star": a script in "starlark" cannot be run here`, `task "b": capability "idea" has neither`, `task "c", argument "a": is required`}},
 		{name: "circle of capabilities", q: dag(task("a", "ring-a", "")), want: []string{`task "a/b/a": capabilities call each other in a circle: ring-a calls ring-b calls ring-a`}},

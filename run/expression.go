@@ -304,7 +304,7 @@ func (c compiler) within(at any, reads *[]any) (_ any, err error) {
 	case map[string]any:
 		for _, key := range []string{"$from", "$expr", "$value"} {
 			if body, ok := at[key]; ok && len(at) > 1 {
-				return nil, fmt.Errorf("%s stands alone in its object", key)
+				return nil, fmt.Errorf("an object with %s must have no other member", key)
 			} else if ok {
 				return c.special(key, body, reads)
 			}

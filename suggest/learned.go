@@ -36,7 +36,7 @@ type lazyRankers struct {
 	provisional bool // see MeasureOptions
 
 	mu     sync.Mutex
-	counts *history.Counts            // nil once the result is computed
+	counts *history.Counts              // nil once the result is computed
 	known  atomic.Pointer[storedModels] // stored models of an earlier fit; nil: none
 	result atomic.Pointer[learned]
 }

@@ -32,7 +32,7 @@ type nodeSignals struct {
 	stamp          []uint32 // the epoch in which the node last became a candidate
 	candidateNodes []int32
 	semantic       []float64 // match of the text with the intent
-	inContext       []bool    // node is in the context
+	inContext      []bool    // node is in the context
 }
 
 // scratchWithCapacity returns working memory for n nodes. Successive models, which have more nodes, share the pool.

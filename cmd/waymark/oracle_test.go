@@ -336,6 +336,7 @@ var varying = []struct {
 	{regexp.MustCompile(`(^| )\d+(?:\.\d+)? (MiB|bytes|rows|days at)\b`), "${1}N $2"},
 	{regexp.MustCompile(`^(events|rows|bytes): \d+`), "$1: N"},
 	{regexp.MustCompile(` {3,}|-{3,}`), "  "},                                                              // columns are as wide as their longest value
+	{regexp.MustCompile(`(state  started at)  duration ms|(done  TIME)  \d+(  1)$`), "$1$2$3"},             // a step of less than a millisecond has none
 	{regexp.MustCompile(`waymark (\(devel\)|v[^\s,]+)( · [0-9a-f]{12}(\+modified)?)?`), "waymark VERSION"}, // a clean clone has one
 	{regexp.MustCompile(`\bgo1\.\d+(\.\d+)?\b`), "GO"},
 	{regexp.MustCompile(`process \d+`), "process PID"},

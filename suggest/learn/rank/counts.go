@@ -99,29 +99,29 @@ type History struct {
 	texts *Texts
 	tasks []*Task // those that count, in order
 
-	order     [orders]counts // by the last 1 to 4 tools, the next tool
-	skip      counts         // by a tool, the tool two steps later
-	after     counts         // by a tool, the tools later in the task
-	ends      [orders]counts // by the last 1 to 4 tools, how often the task went on (0) or ended (1)
-	links     counts         // by a tool, the tools that its output went to
-	beside    counts         // by a tool, the other tools of the same tasks
-	words     counts         // by a word of the request, the tools that the request is evidence for
-	association    []float64      // by entry of words, the association of the word with the tool
-	word      []float32      // by word, the number of tasks with it
-	uses      []float32      // by tool, the number of steps
-	within    []float32      // by tool, the number of tasks
-	users     [][]int32      // by tool, the tasks that use it
-	popular   []int32        // the tools with the most steps
-	steps     float64
-	asked     []int32            // tasks with a request
-	same      map[uint64][]int32 // by wording, indices into asked
-	nearest   *learn.Nearest
-	ridge     *learn.Ridge
-	times     map[uint64]int // by set of tools, the number of tasks that use exactly these
-	chains    bool           // nearly all tasks with several tools are chains
-	used      []int32        // tools that at least one task used, sorted
-	column    []int32        // by tool, its index in used, which is its label in the regression; -1: unused
-	structure func() *Structure
+	order       [orders]counts // by the last 1 to 4 tools, the next tool
+	skip        counts         // by a tool, the tool two steps later
+	after       counts         // by a tool, the tools later in the task
+	ends        [orders]counts // by the last 1 to 4 tools, how often the task went on (0) or ended (1)
+	links       counts         // by a tool, the tools that its output went to
+	beside      counts         // by a tool, the other tools of the same tasks
+	words       counts         // by a word of the request, the tools that the request is evidence for
+	association []float64      // by entry of words, the association of the word with the tool
+	word        []float32      // by word, the number of tasks with it
+	uses        []float32      // by tool, the number of steps
+	within      []float32      // by tool, the number of tasks
+	users       [][]int32      // by tool, the tasks that use it
+	popular     []int32        // the tools with the most steps
+	steps       float64
+	asked       []int32            // tasks with a request
+	same        map[uint64][]int32 // by wording, indices into asked
+	nearest     *learn.Nearest
+	ridge       *learn.Ridge
+	times       map[uint64]int // by set of tools, the number of tasks that use exactly these
+	chains      bool           // nearly all tasks with several tools are chains
+	used        []int32        // tools that at least one task used, sorted
+	column      []int32        // by tool, its index in used, which is its label in the regression; -1: unused
+	structure   func() *Structure
 }
 
 // Count counts tasks. The steps of tasks must be tool numbers below the length of the catalog. It returns nil if stop

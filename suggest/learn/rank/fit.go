@@ -471,7 +471,7 @@ func best(list []Ranked, k int) []Ranked {
 
 // Explanation is a score as a sum: Bias + Slope·Score + Outcomes + Σ Groups.
 type Explanation struct {
-	Row                Column                // feature that the score starts from: reference or match
+	Row                Column             // feature that the score starts from: reference or match
 	Score, Slope, Bias float64            // value of the feature, and the calibration
 	Outcomes           float64            // change of the score by outcomes; see [Answer.Adjust]
 	Groups             map[string]float64 // contribution of the trees, by group of features; see [Groups]

@@ -185,8 +185,8 @@ type mixture struct {
 	words  *rewording
 	exams  []*trainingCase
 
-	plans []trainingCase    // requests with the tools that their tasks used
-	pairs [2]*cases // pairs of tools of tasks: which tool came first, and which are linked
+	plans []trainingCase // requests with the tools that their tasks used
+	pairs [2]*cases      // pairs of tools of tasks: which tool came first, and which are linked
 }
 
 // draw draws all exams. It returns false soon after o.Stop returns true.

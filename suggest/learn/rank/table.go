@@ -151,7 +151,7 @@ type cells struct {
 	values []float32
 	hidden bool
 
-	hiddenNeed       float64 // need of the hidden tool of the question, and the server of that tool
+	hiddenNeed   float64 // need of the hidden tool of the question, and the server of that tool
 	hiddenServer int32
 }
 
