@@ -3,6 +3,7 @@ package rank
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -119,6 +120,19 @@ func TestExplanationsAddUp(t *testing.T) {
 	}
 	_, ok := m.Next(Situation{}).Explain(searchIssues)
 	assert.False(t, ok)
+}
+
+func TestModelOnAnyNumberOfProcessors(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	four := fitted()
+	runtime.GOMAXPROCS(1)
+	one := fit(t, history(80))
+	for _, s := range situations {
+		assert.Equal(t, one.Next(s).Ranked, four.Next(s).Ranked)
+		assert.Equal(t, one.Next(s).Chances, four.Next(s).Chances)
+	}
+	find := Situation{Intent: "answer the letters"}
+	assert.Equal(t, one.Find(find).Ranked, four.Find(find).Ranked)
 }
 
 // Where requests and tools have nothing to do with each other, nothing is learned: a task is no evidence for itself.
