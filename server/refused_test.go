@@ -26,6 +26,7 @@ func TestRefusedArguments(t *testing.T) {
 		{"find_tool", `{}`, "", "expected required property query to be present"},
 		{"find_tool", `{"query":7}`, "query", ""},
 		{"find_tool", `{"query":"x","Limit":1}`, "Limit", `unknown field "Limit"; its name is written "limit"`},
+		{"describe_tool", `{"id":"json:parse"}`, "id", `unknown field "id"; known are ids`},
 		{"find_tool", `{"query":"x","tool_description":"y"}`, "tool_description", `unknown field "tool_description"`},
 		{"find_tool", `{"query":"x","context":7}`, "context", ""},
 		{"find_tool", `{"query":"x","limit":0}`, "limit", "expected number >= 1"},

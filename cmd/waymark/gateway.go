@@ -120,8 +120,11 @@ func (a *app) showServers(_ *asked, body json.RawMessage) error {
 		a.printf("no servers; take some from a host: waymark gateway add FILE\n")
 		return err
 	}
-	err = a.render(body, "")
-	a.printf("\n")
+	var known struct{ Servers []any }
+	if err = decode(body, &known); len(known.Servers) > 0 { // a server that starts none knows none
+		err = cmp.Or(err, a.render(body, ""))
+		a.printf("\n")
+	}
 	for _, d := range defined.Servers {
 		a.printf("%s: %s\n", d.ID, d.Listed())
 	}

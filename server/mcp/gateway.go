@@ -94,10 +94,8 @@ func offerUpstream(srv *mcp.Server, m *mcpTools) {
 }
 
 func (m *mcpTools) offerCalls(srv *mcp.Server) {
-	m.offerCall(srv, toolCall, "Call a tool that reads", "Call a tool of a connected server that is annotated as reading only, by its id, with the arguments of its input schema. "+
-		"Its answer comes back as it is.", mcp.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: new(false), OpenWorldHint: new(true)})
-	m.offerCall(srv, toolCallChanging, "Call a tool that changes something", "Like call_tool, for tools that may change or delete things: all that are not annotated as reading only. "+
-		"Some need a grant of whoever runs Waymark.", mcp.ToolAnnotations{DestructiveHint: new(true), OpenWorldHint: new(true)})
+	m.offerCall(srv, toolCall, "Call a tool that reads", "Call a tool of a connected server that is annotated as read-only, and get its result unchanged.", mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: new(true)})
+	m.offerCall(srv, toolCallChanging, "Call a tool that changes something", "Like call_tool, for all tools that are not annotated as read-only. Some need a grant by the operator of Waymark.", mcp.ToolAnnotations{DestructiveHint: new(true), OpenWorldHint: new(true)})
 }
 
 // directTool is the context key of the id of a tool that a host called by its name in the list.

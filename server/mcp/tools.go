@@ -36,7 +36,10 @@ type mcpTools struct {
 func (m *mcpTools) offer(srv *mcp.Server, t api.Tool) {
 	reads := t.Scope == api.ScopeRead
 	shown := &mcp.Tool{Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.Schema, Annotations: &mcp.ToolAnnotations{
-		ReadOnlyHint: reads, IdempotentHint: reads, DestructiveHint: &t.Destructive, OpenWorldHint: &t.OpenWorld}}
+		ReadOnlyHint: reads, IdempotentHint: reads, OpenWorldHint: &t.OpenWorld}}
+	if !reads { // else it means nothing
+		shown.Annotations.DestructiveHint = &t.Destructive
+	}
 	if t.Screen != "" {
 		shown.Meta = mcp.Meta{"ui": map[string]any{"resourceUri": uriApps + t.Screen}}
 	}

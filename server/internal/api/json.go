@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -61,13 +62,18 @@ func Malformed(err error) error {
 	case strict.Unknown == WorkspaceField:
 		e.Detail += "; " + HowWorkspace
 	case strict.Unknown != "" && !strings.Contains(e.Detail, ";"): // the detail does not yet name the right spelling
-		e.Detail += catalog.DidYouMean(catalog.Near(strict.Unknown, func(yield func(string, uint64) bool) {
-			for _, name := range strict.Known {
-				if name != "" && name != "-" && !yield(name, 0) {
+		known := slices.DeleteFunc(slices.Clone(strict.Known), func(name string) bool { return name == "" || name == "-" })
+		near := catalog.DidYouMean(catalog.Near(strict.Unknown, func(yield func(string, uint64) bool) {
+			for _, name := range known {
+				if !yield(name, 0) {
 					return
 				}
 			}
 		}))
+		if near == "" && len(known) <= 10 {
+			near = "; known are " + strings.Join(known, ", ")
+		}
+		e.Detail += near
 	case errors.As(strict.Err, &decimal):
 		e.Detail = decimal.Detail
 	}

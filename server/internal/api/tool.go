@@ -220,7 +220,8 @@ func (k *toolSchema) inlined(s *huma.Schema, t reflect.Type, hidden string) json
 	return text
 }
 
-// inline leaves out the fields with the tag hidden, which may be empty.
+// inline leaves out the fields with the tag hidden, which may be empty. With a tag it also leaves out what objects say
+// about other members.
 func (k *toolSchema) inline(s *huma.Schema, t reflect.Type, hidden string) *huma.Schema {
 	if s == nil {
 		return nil
@@ -244,7 +245,10 @@ func (k *toolSchema) inline(s *huma.Schema, t reflect.Type, hidden string) *huma
 		}
 	}
 	out.Items = k.inline(out.Items, nil, hidden)
-	if values, ok := out.AdditionalProperties.(*huma.Schema); ok {
+	switch values, ok := out.AdditionalProperties.(*huma.Schema); {
+	case hidden != "": // every byte of the list of tools costs in each session
+		out.AdditionalProperties = nil
+	case ok:
 		out.AdditionalProperties = k.inline(values, nil, hidden)
 	}
 	return &out

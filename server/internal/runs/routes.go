@@ -44,7 +44,7 @@ type (
 	}
 	// runBody requests a run of a DAG or of a stored capability.
 	runBody struct {
-		ID         string `json:"id,omitempty" doc:"Id of the run, chosen by the caller; generated if absent. A repeated request with the same id starts nothing and returns the first run; a different request with the same id is a conflict (409). In MCP, without dag and capability: the run to wait for."`
+		ID         string `json:"id,omitempty" doc:"Id of the run, chosen by you or generated. A repeated request with it returns the first run, a different one is a conflict. In MCP, without dag and capability: the run to wait for."`
 		Capability string `json:"capability,omitempty" doc:"Id of a stored capability to run instead of a DAG; it takes params."`
 		Request
 	}
@@ -66,9 +66,9 @@ func (r *Runs) Routes(t *api.Table) {
 	api.DocumentBody(t, "/v1/runs", http.MethodPost, map[string]*huma.Schema{"application/json": schemas.Schema(reflect.TypeFor[runBody](), true, "")})
 	t.Tools = append(t.Tools, api.NewTool(api.Tool{Rule: api.Rule{Scope: api.ScopeWrite, Timeout: time.Hour}, Name: "run_dag", Title: "Run a plan",
 		Destructive: true, OpenWorld: true, Servers: true,
-		Description: "Carry out a plan: give what suggest_dag answered as it is, or tasks of your own, and get the result of every task. Everything is checked first, and all that is wrong is said at once. " +
-			"Where arguments have no values, the answer names them in form, a JSON Schema: call again with values. " +
-			"A task that may change something waits until a person approves it. Ask again with the id of the run to see how it went on."},
+		Description: "Run a plan, the answer of suggest_dag or tasks of your own, and get the result of each task. It is checked first; all errors are reported at once. " +
+			"If arguments lack values, the answer has their JSON Schema as form: call again with values. " +
+			"A task that may change something waits for the approval of a person. Call again with the id of the run to follow it."},
 		r.runAndWait, func(_ *struct{ Body runBody }, a Answer) string { return runText(a) }))
 	api.Add(t, api.Rule{Scope: api.ScopeRead}, api.Op("Runs", "list-runs", http.MethodGet, "/v1/runs", "List runs", "Active runs and the last 500 that ended."), r.listRuns)
 	api.Add(t, api.Rule{Scope: api.ScopeRead}, api.Op("Runs", "get-run", http.MethodGet, "/v1/runs/{id}", "A run", "With the state and result of each node."), r.getRun)

@@ -71,7 +71,7 @@ type Request struct {
 	DAG     *DAG                       `json:"dag,omitempty" doc:"The tasks, as returned by suggest_dag."`
 	Intent  string                     `json:"intent,omitempty" doc:"Purpose of the run; default: the intent of the dag."`
 	Params  map[string]json.RawMessage `json:"params,omitempty" doc:"Values of the references params.NAME."`
-	Values  map[string]json.RawMessage `json:"values,omitempty" doc:"Values of arguments by task id, as in {t1: {path: ...}}; they replace those of the dag. If a run is refused because values are missing, the error lists them with their schemas."`
+	Values  map[string]json.RawMessage `json:"values,omitempty" doc:"Values of arguments by task id, as in {t1: {path: ...}}; they replace those of the dag."`
 	DryRun  bool                       `json:"dry_run,omitempty" doc:"Check the dag and return the plan without running it."`
 	Approve []string                   `mcp:"-" json:"approve,omitempty" doc:"Reserved for people: refused here."`
 
