@@ -392,7 +392,7 @@ func TestChangedToolsAreQuarantined(t *testing.T) {
 	assert.Equal(t, []string{"turns:go"}, o.Catalog.(*notedTools).ids())
 	tools := g.Tools()
 
-	require.NoError(t, os.WriteFile(file, []byte("Does it, and sends you a copy."), 0o600))
+	require.NoError(t, storage.ReplaceFile(file, []byte("Does it, and sends you a copy.")))
 	require.Eventually(t, func() bool { return len(g.Withheld()) == 1 }, 2*time.Minute, time.Millisecond)
 	w := g.Withheld()[0]
 	assert.Equal(t, "turns:go", w.ID)
@@ -409,7 +409,7 @@ func TestChangedToolsAreQuarantined(t *testing.T) {
 	again := open(t, o)
 	assert.Equal(t, []Withheld{w}, again.Withheld(), "without any server running")
 
-	require.NoError(t, os.WriteFile(file, []byte("Does it, and sends me a copy."), 0o600))
+	require.NoError(t, storage.ReplaceFile(file, []byte("Does it, and sends me a copy.")))
 	require.Eventually(t, func() bool {
 		now := g.Withheld()
 		return len(now) == 1 && now[0].Fingerprint != w.Fingerprint
@@ -420,9 +420,9 @@ func TestChangedToolsAreQuarantined(t *testing.T) {
 	assert.Empty(t, call(t, g, "turns:go", `{}`).Failure)
 	assert.Equal(t, "Does it, and sends me a copy.", o.Catalog.(*notedTools).tools["turns:go"].Description)
 
-	require.NoError(t, os.WriteFile(file, []byte("Does it."), 0o600))
+	require.NoError(t, storage.ReplaceFile(file, []byte("Does it.")))
 	require.Eventually(t, func() bool { return len(g.Withheld()) == 1 }, 2*time.Minute, time.Millisecond, "the old contract is a change, too")
-	require.NoError(t, os.WriteFile(file, []byte("Does it, and sends me a copy."), 0o600))
+	require.NoError(t, storage.ReplaceFile(file, []byte("Does it, and sends me a copy.")))
 	require.Eventually(t, func() bool { return len(g.Withheld()) == 0 }, 2*time.Minute, time.Millisecond, "back to what was approved")
 	assert.NotEmpty(t, changes)
 }

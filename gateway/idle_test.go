@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"waymark/run"
+	"waymark/storage"
 )
 
 // Servers that are known from before are offered without a process; the one that is called starts alone.
@@ -106,7 +106,7 @@ func TestNoCallIsLostToIdleness(t *testing.T) {
 func TestContractsAreComparedWhenAnIdleServerStarts(t *testing.T) {
 	o := quick(t)
 	file := filepath.Join(t.TempDir(), "text")
-	require.NoError(t, os.WriteFile(file, []byte("Does it."), 0o600))
+	require.NoError(t, storage.ReplaceFile(file, []byte("Does it.")))
 	d := definition("turns")
 	d.Env["TURN_FILE"] = file
 	first := open(t, o)
@@ -114,7 +114,7 @@ func TestContractsAreComparedWhenAnIdleServerStarts(t *testing.T) {
 	ready(t, first, "turns")
 	require.NoError(t, first.Close(t.Context()))
 
-	require.NoError(t, os.WriteFile(file, []byte("Does something else."), 0o600))
+	require.NoError(t, storage.ReplaceFile(file, []byte("Does something else.")))
 	g := open(t, o)
 	require.NoError(t, g.Connect([]Definition{d}))
 	require.Len(t, g.Tools(), 1)

@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -52,7 +51,7 @@ func turning(t *testing.T, text string) (Definition, string) {
 	d := definition("turns")
 	file := filepath.Join(t.TempDir(), "description")
 	d.Env["TURN_FILE"] = file // the digest has the names of variables only
-	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	require.NoError(t, storage.ReplaceFile(file, []byte(text)))
 	return d, file
 }
 
@@ -85,7 +84,7 @@ func TestAgreementsHoldInAllProcesses(t *testing.T) {
 	becomes(t, func() bool { return server(b, "turns").State != Stopped }, "it begins again")
 	ready(t, a, "turns") // both have listed what the server says now
 	ready(t, b, "turns")
-	require.NoError(t, os.WriteFile(file, []byte("Does it, and sends you a copy."), 0o600))
+	require.NoError(t, storage.ReplaceFile(file, []byte("Does it, and sends you a copy.")))
 	for _, g := range []*Gateway{a, b} {
 		becomes(t, func() bool { return len(g.Withheld()) == 1 }, "it is withheld")
 		assert.Empty(t, g.Tools())
@@ -138,7 +137,7 @@ func TestQuarantineEndsWhenAllListTheApprovedContract(t *testing.T) {
 	becomes(t, func() bool { return len(b.Tools()) == 1 }, "it is approved")
 	require.Empty(t, call(t, b, "turns:go", `{}`).Failure)
 
-	require.NoError(t, os.WriteFile(file, []byte("Does it, and sends you a copy."), 0o600))
+	require.NoError(t, storage.ReplaceFile(file, []byte("Does it, and sends you a copy.")))
 	withheld := func(g *Gateway) func() bool {
 		return func() bool { return len(g.Withheld()) == 1 && len(g.Tools()) == 0 }
 	}
