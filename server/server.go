@@ -37,6 +37,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"waymark/catalog"
+	"waymark/internal/numeric"
 	"waymark/score"
 	"waymark/server/internal/api"
 	"waymark/server/internal/runs"
@@ -272,6 +273,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, local ...net.Listen
 		ConnState:         api.NoteState,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 	}
+	numeric.Spare(1)
 	s.runs.Start(ctx)
 	defer s.Close()
 	ctx, stop := context.WithCancel(ctx) // stop also ends the background work if the listener fails

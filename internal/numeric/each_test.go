@@ -1,6 +1,7 @@
 package numeric
 
 import (
+	"runtime"
 	"sync/atomic"
 	"testing"
 
@@ -25,4 +26,25 @@ func TestEachPanicsWhereACallDoes(t *testing.T) {
 			}
 		})
 	})
+}
+
+func TestSpareLeavesAProcessor(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	defer Spare(0)
+	for spare, most := range map[int]int32{0: 4, 1: 3, 9: 1} {
+		Spare(spare)
+		var now, seen atomic.Int32
+		Each(64, func(int) {
+			for n := now.Add(1); ; {
+				if old := seen.Load(); n <= old || seen.CompareAndSwap(old, n) {
+					break
+				}
+			}
+			for range 100 { // so that the others begin
+				runtime.Gosched()
+			}
+			now.Add(-1)
+		})
+		assert.LessOrEqual(t, seen.Load(), most)
+	}
 }
