@@ -15,11 +15,29 @@ import (
 	mcpserver "waymark/server/mcp"
 )
 
+// contentsOnly is an answer to resources/read as in revisions without caching.
+type contentsOnly struct {
+	mcp.ResultBase
+	Contents []*mcp.ResourceContents `json:"contents"`
+}
+
+// withoutCaching has a server answer resources/read as in revisions without caching.
+func withoutCaching(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		r, err := next(ctx, method, req)
+		if read, ok := r.(*mcp.ReadResourceResult); ok && err == nil {
+			return &contentsOnly{Contents: read.Contents}, nil
+		}
+		return r, err
+	}
+}
+
 // A host sees the prompts and resources of a server through Waymark as it would directly, under names that hold the server.
 func TestPromptsAndResourcesOfOthers(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			d := newFrontDesk(t)
+			d.AddReceivingMiddleware(withoutCaching)
 			read := func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, Text: "text of " + req.Params.URI}}}, nil
 			}
@@ -73,6 +91,9 @@ func TestPromptsAndResourcesOfOthers(t *testing.T) {
 				got, err := client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
 				require.NoError(t, err)
 				assert.Equal(t, uri, got.Contents[0].URI)
+				if client.InitializeResult().ProtocolVersion >= "2026-07-28" {
+					assert.Equal(t, "private", got.CacheScope, "a required member")
+				}
 				assert.Equal(t, "text of "+strings.TrimPrefix(uri, "waymark://desk/"), got.Contents[0].Text)
 			}
 			for _, uri := range []string{"waymark://desk/desk:///none", "waymark://nobody/desk:///book", "desk:///book"} {

@@ -162,10 +162,15 @@ func withMembers(r *mcp.CallToolResult) mcp.Result {
 	return rawOf(r).add(more)
 }
 
-// complete marks a result as complete, which revisions without sessions require.
+// complete adds the members that revisions without sessions require and that a server of an earlier one does not send.
 func complete(r *rawResult, req mcp.Request) mcp.Result {
-	if of, ok := req.(interface{ ProtocolVersion() string }); ok && of.ProtocolVersion() >= firstStateless {
-		r.add(map[string]json.RawMessage{"resultType": json.RawMessage(`"complete"`)})
+	of, ok := req.(interface{ ProtocolVersion() string })
+	if !ok || of.ProtocolVersion() < firstStateless {
+		return r
 	}
-	return r
+	required := map[string]json.RawMessage{"resultType": json.RawMessage(`"complete"`)}
+	if _, reads := req.GetParams().(*mcp.ReadResourceParams); reads {
+		required["ttlMs"], required["cacheScope"] = json.RawMessage("0"), json.RawMessage(`"private"`)
+	}
+	return r.add(required)
 }
