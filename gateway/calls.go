@@ -217,13 +217,21 @@ func (l *listeners) listen(alive func(), notify func(done, total float64, messag
 	}
 }
 
-// report passes a progress report on to its call. It ignores a report whose token belongs to no open call.
-func (l *listeners) report(p *mcp.ProgressNotificationParams) {
-	token, _ := p.ProgressToken.(string)
+// hear passes a progress report on to its call. It ignores other messages, and a report whose token belongs to no open
+// call.
+func (l *listeners) hear(m message) {
+	var report struct {
+		Method string
+		Params mcp.ProgressNotificationParams
+	}
+	if !m.asked || json.Unmarshal(m.raw, &report) != nil || report.Method != "notifications/progress" {
+		return
+	}
+	token, _ := report.Params.ProgressToken.(string)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if listen := l.open[token]; listen != nil {
-		listen(p)
+		listen(&report.Params)
 	}
 }
 

@@ -32,6 +32,7 @@ func TestProgressIsPassedOn(t *testing.T) {
 			require.Empty(t, r.Failure, r.Message)
 			require.NotEmpty(t, reported)
 			assert.IsIncreasing(t, reported)
+			assert.EqualValues(t, 20, reported[len(reported)-1], "the report just before the answer")
 			assert.Empty(t, g.up(id).link.progress.open)
 		})
 	}

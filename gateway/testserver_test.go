@@ -85,11 +85,11 @@ func goodServer() *mcp.Server {
 			To int `json:"to"`
 		}) (*mcp.CallToolResult, any, error) {
 			for i := range in.To {
+				time.Sleep(5 * time.Millisecond)
 				p := &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i + 1), Total: float64(in.To), Message: fmt.Sprint("at ", i+1)}
 				if err := r.Session.NotifyProgress(ctx, p); err != nil {
 					return nil, nil, err
 				}
-				time.Sleep(5 * time.Millisecond)
 			}
 			return nil, nil, nil
 		})

@@ -22,10 +22,11 @@ import (
 	"waymark/internal/redact"
 )
 
-// All bytes from a server pass through this file before the SDK reads them, for two reasons. First, the SDK ends a
+// All bytes from a server pass through this file before the SDK reads them, for three reasons. First, the SDK ends a
 // session at the first message that it cannot decode, and real servers send such messages; here only the faulty line,
 // message or call fails. Second, the SDK decodes results into Go values, which loses digits and unknown members;
-// therefore it receives an empty result whose _meta holds the bytes of the original.
+// therefore it receives an empty result whose _meta holds the bytes of the original. Third, the SDK handles notifications
+// in another goroutine, so the answer of a call could overtake the last report of its progress; here they are in order.
 //
 //	child ── lines ──▶ frames ─┐
 //	HTTP ── events ──▶ events ─┼─ repaired messages ─▶ SDK ─▶ rawOf
@@ -194,6 +195,7 @@ type frames struct {
 	io.Closer
 	read    *bufio.Reader
 	limit   int
+	reports *listeners
 	rest    bytes.Buffer  // unread messages of the current line
 	traffic *rate.Limiter // limits the rate of its bytes
 }
@@ -213,8 +215,9 @@ var errTooLong = errors.New("it sent a message longer than the limit")
 var idInHead = regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+|"[^"\\]*")\s*,`)
 var idAtEnd = regexp.MustCompile(`,\s*"id"\s*:\s*(\d+|"[^"\\]*")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
 
-func newFrames(in io.ReadCloser, limit int) *frames {
-	return &frames{Closer: in, read: bufio.NewReaderSize(in, 64<<10), limit: limit, traffic: rate.NewLimiter(trafficASecond, trafficASecond)}
+func newFrames(in io.ReadCloser, limit int, reports *listeners) *frames {
+	traffic := rate.NewLimiter(trafficASecond, trafficASecond)
+	return &frames{Closer: in, read: bufio.NewReaderSize(in, 64<<10), limit: limit, reports: reports, traffic: traffic}
 }
 
 func (f *frames) Read(p []byte) (int, error) {
@@ -228,6 +231,7 @@ func (f *frames) Read(p []byte) (int, error) {
 			line = failureTooLong(id[1], f.limit)
 		}
 		for _, m := range mended(line) {
+			f.reports.hear(m)
 			fmt.Fprintf(&f.rest, "%s\n", m.raw)
 		}
 		if err != nil && f.rest.Len() == 0 {
@@ -267,6 +271,7 @@ type wire struct {
 	next    http.RoundTripper
 	headers map[string]string
 	limit   int
+	reports *listeners
 	sse     bool // the HTTP+SSE transport of 2024: all answers come in one separate stream
 	login   bool // the session handles answers that ask for a login (401, 403)
 }
@@ -294,7 +299,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	opens := call.Method == "initialize" || call.Method == "server/discover"
 	switch {
 	case kind == "text/event-stream" && resp.StatusCode < 300:
-		resp.Body = newEvents(resp.Body, call.ID, w.limit)
+		resp.Body = newEvents(resp.Body, call.ID, w.limit, w.reports)
 	case w.login && (resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden):
 	case w.sse || call.ID == nil || call.Method == "" || opens && resp.StatusCode >= 300:
 		resp.Body = http.MaxBytesReader(nil, resp.Body, int64(w.limit))
@@ -346,13 +351,14 @@ type events struct {
 	lines      *bufio.Scanner
 	id         json.RawMessage // of the call; nil: none
 	limit      int
+	reports    *listeners
 	kind       string       // of the current event
 	head, data []byte       // of the current event: its other lines, and its data without line breaks
 	rest       bytes.Buffer // unread events
 }
 
-func newEvents(in io.ReadCloser, id json.RawMessage, limit int) *events {
-	e := &events{Closer: in, lines: bufio.NewScanner(in), id: id, limit: limit}
+func newEvents(in io.ReadCloser, id json.RawMessage, limit int, reports *listeners) *events {
+	e := &events{Closer: in, lines: bufio.NewScanner(in), id: id, limit: limit, reports: reports}
 	e.lines.Buffer(nil, limit+len("data: \r\n"))
 	return e
 }
@@ -398,6 +404,7 @@ func (e *events) end() {
 		messages = mended(e.data)
 	}
 	for _, m := range messages {
+		e.reports.hear(m)
 		fmt.Fprintf(&e.rest, "%sdata: %s\n\n", e.head, m.raw)
 	}
 	e.kind, e.head, e.data = "", nil, nil

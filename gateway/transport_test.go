@@ -27,7 +27,7 @@ func (*forever) Close() error { return nil }
 
 func TestALineWithoutAnEndEndsTheConnection(t *testing.T) {
 	in := new(forever)
-	f := newFrames(in, 1<<10)
+	f := newFrames(in, 1<<10, new(listeners))
 	_, err := f.Read(make([]byte, 100))
 	assert.ErrorIs(t, err, errTooLong)
 	assert.Less(t, in.read, int64(1<<20))
@@ -38,14 +38,14 @@ func TestALongAnswerDoesNotEndTheConnection(t *testing.T) {
 	long := strings.Repeat("x", 20_000)
 	for _, line := range []string{`{"jsonrpc":"2.0","id":7,"result":"` + long + `"}`, `{"result":{"id":9,"x":"` + long + `"},"id":7}`,
 		` { "result" : "` + long + `" , "jsonrpc" : "2.0" , "id" : 7 } `} {
-		f := newFrames(io.NopCloser(strings.NewReader(line+"\n")), 1000)
+		f := newFrames(io.NopCloser(strings.NewReader(line+"\n")), 1000, new(listeners))
 		all, err := io.ReadAll(f)
 		require.NoError(t, err)
 		assert.Contains(t, string(all), "the answer is longer than 1000 bytes")
 		assert.Contains(t, string(all), `"id":7`)
 	}
 	for _, line := range []string{`{"result":{"x":"` + long + `","id":9}}`, `{"result":"` + long + `","x":"\"id\":7"}`, `{"result":"` + long + `","id":{"a":7}}`} {
-		_, err := io.ReadAll(newFrames(io.NopCloser(strings.NewReader(line+"\n")), 1000))
+		_, err := io.ReadAll(newFrames(io.NopCloser(strings.NewReader(line+"\n")), 1000, new(listeners)))
 		assert.ErrorIs(t, err, errTooLong, "no id of this message")
 	}
 }
@@ -54,7 +54,7 @@ func TestALongAnswerDoesNotEndTheConnection(t *testing.T) {
 func TestEventsOfALongStream(t *testing.T) {
 	for _, end := range []string{"\n", "\r\n"} {
 		event := `data: {"jsonrpc":"2.0","method":"` + strings.Repeat("x", 600) + `"}` + end + end
-		b := newEvents(io.NopCloser(strings.NewReader(strings.Repeat(event, 100))), nil, 1000)
+		b := newEvents(io.NopCloser(strings.NewReader(strings.Repeat(event, 100))), nil, 1000, new(listeners))
 		all, err := io.ReadAll(oneByOne{b, len(event)})
 		require.NoError(t, err, "%q", end)
 		assert.Equal(t, strings.Repeat(strings.ReplaceAll(event, "\r", ""), 100), string(all))
@@ -65,14 +65,14 @@ func TestEventsOfALongStream(t *testing.T) {
 func TestAFloodOfMessagesIsSlowedDown(t *testing.T) {
 	const lines = 10_000 // 8,192 are read at once
 	message := `{"jsonrpc":"2.0","id":7,"method":"ping"}` + "\n"
-	f := newFrames(io.NopCloser(strings.NewReader(strings.Repeat(message, lines))), 1<<20)
+	f := newFrames(io.NopCloser(strings.NewReader(strings.Repeat(message, lines))), 1<<20, new(listeners))
 	began := time.Now()
 	all, err := io.ReadAll(f)
 	require.NoError(t, err)
 	assert.Equal(t, lines, strings.Count(string(all), "\n"))
 	assert.Greater(t, time.Since(began), 20*time.Millisecond) // never less, however fast the machine is
 
-	quiet := newFrames(io.NopCloser(strings.NewReader(strings.Repeat(message, 5000))), 1<<20)
+	quiet := newFrames(io.NopCloser(strings.NewReader(strings.Repeat(message, 5000))), 1<<20, new(listeners))
 	_, err = io.Copy(io.Discard, quiet)
 	require.NoError(t, err)
 	assert.Positive(t, quiet.traffic.Tokens(), "a busy server is not held up")
@@ -86,12 +86,12 @@ func TestEvents(t *testing.T) {
 		"data: ready\n\n":                                                    "",
 		"data: {\"jsonrpc\":\"2.0\",\"method\":\"ping\"}":                    "data: {\"jsonrpc\":\"2.0\",\"method\":\"ping\"}\n\n",
 	} {
-		all, err := io.ReadAll(newEvents(io.NopCloser(strings.NewReader(in)), nil, 1000))
+		all, err := io.ReadAll(newEvents(io.NopCloser(strings.NewReader(in)), nil, 1000, new(listeners)))
 		require.NoError(t, err)
 		assert.Equal(t, want, string(all), in)
 	}
 	for _, in := range []string{"data: " + strings.Repeat("x", 2000), strings.Repeat(": no end\n", 500), strings.Repeat("data: "+strings.Repeat("x", 600)+"\n", 3)} {
-		all, _ := io.ReadAll(newEvents(io.NopCloser(strings.NewReader(in)), json.RawMessage("7"), 1000))
+		all, _ := io.ReadAll(newEvents(io.NopCloser(strings.NewReader(in)), json.RawMessage("7"), 1000, new(listeners)))
 		assert.Contains(t, string(all), `"id":7`)
 		assert.Contains(t, string(all), "longer than 1000 bytes")
 	}

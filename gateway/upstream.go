@@ -349,10 +349,9 @@ func (u *upstream) shake(ctx context.Context, def Definition, revision string) (
 		Capabilities:   &mcp.ClientCapabilities{}, // the host's capabilities are sent with its calls
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 
-		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { changed() },
-		PromptListChangedHandler:    func(context.Context, *mcp.PromptListChangedRequest) { changed() },
-		ResourceListChangedHandler:  func(context.Context, *mcp.ResourceListChangedRequest) { changed() },
-		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { l.progress.report(r.Params) },
+		ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { changed() },
+		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { changed() },
+		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { changed() },
 	})
 	transport, err := u.transport(def, l)
 	if err != nil {
@@ -398,8 +397,11 @@ func (u *upstream) transport(def Definition, l *link) (mcp.Transport, error) {
 			login = &signed{u.opts.Logins, &def, next, &l.refused}
 		}
 		client := &http.Client{
-			Transport:     &wire{next: next, headers: def.Headers, limit: u.opts.Limits.MaxAnswer, sse: def.SSE, login: login != nil && !def.SSE},
 			CheckRedirect: noRedirect,
+			Transport: &wire{
+				next: next, headers: def.Headers, limit: u.opts.Limits.MaxAnswer, reports: &l.progress,
+				sse: def.SSE, login: login != nil && !def.SSE,
+			},
 		}
 		if def.SSE {
 			return &mcp.SSEClientTransport{Endpoint: def.URL, HTTPClient: client}, nil
@@ -411,7 +413,7 @@ func (u *upstream) transport(def Definition, l *link) (mcp.Transport, error) {
 		return nil, fmt.Errorf("%w: %w", errNoStart, err)
 	}
 	l.child = c
-	return &mcp.IOTransport{Reader: newFrames(c.stdout, u.opts.Limits.MaxAnswer), Writer: c.stdin, MaxLineLength: longest}, nil
+	return &mcp.IOTransport{Reader: newFrames(c.stdout, u.opts.Limits.MaxAnswer, &l.progress), Writer: c.stdin, MaxLineLength: longest}, nil
 }
 
 // close ends a connection. It ends a child before the session, so it does not wait for an unresponsive child to answer.
