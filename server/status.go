@@ -10,6 +10,7 @@ import (
 	"errors"
 	"html/template"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,14 +22,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// The documentation is plain HTML without scripts, fonts or external resources; its policy would block them.
+// The documentation is plain HTML in the style of the page, without scripts.
 //
 //go:embed pages
 var pageFiles embed.FS
 
-const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-
-var docsPage = template.Must(template.ParseFS(pageFiles, "pages/docs.html", "pages/style.html"))
+var docsPage = template.Must(template.ParseFS(pageFiles, "pages/docs.html"))
 
 // pageRoutes registers the routes that are not part of the API: for people, probes and scrapers.
 func (s *Server) pageRoutes(r *gin.Engine) error {
@@ -104,8 +103,15 @@ type description struct{ openAPI, page []byte }
 // describe is called at the first request for the description, because it is rarely requested.
 func describe(spec *huma.OpenAPI) (d description, err error) {
 	text, wrong := json.MarshalIndent(spec, "", "  ")
+	shown := map[string]any{"Info": spec.Info, "Tags": spec.Tags, "Operations": operationsOf(spec)}
+	files, failed := pageOnce()
+	for path := range files {
+		if strings.HasSuffix(path, "/style.css") {
+			shown["Style"] = path
+		}
+	}
 	var page bytes.Buffer
-	err = errors.Join(wrong, docsPage.Execute(&page, map[string]any{"Info": spec.Info, "Tags": spec.Tags, "Operations": operationsOf(spec)}))
+	err = errors.Join(wrong, failed, docsPage.Execute(&page, shown))
 	return description{append(text, '\n'), page.Bytes()}, err
 }
 
@@ -117,7 +123,7 @@ func (s *Server) document(kind string, of func(description) []byte) gin.HandlerF
 			fail(c, err)
 			return
 		}
-		c.Header("Content-Security-Policy", pagePolicy)
+		c.Header("Content-Security-Policy", webpage.Policy)
 		c.Header("X-Frame-Options", "DENY")
 		c.Header("Referrer-Policy", "no-referrer")
 		c.Data(http.StatusOK, kind, of(d))
