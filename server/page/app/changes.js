@@ -56,7 +56,7 @@ export function Changes({ route, stats }) {
     ${error?.status === 404 && !route.query.size
       ? html`<${Empty} command="waymark rebuild">
         There is no earlier model to compare with yet; each build keeps one.<//>`
-      : html`<${Failed} error=${error} />`}
+      : error ? html`<${Failed} error=${error} />` : !d && html`<p class="soft">Comparing…</p>`}
     ${d && html`
       <p>${d.from.slice(0, 19)} → ${d.to.slice(0, 19)}</p>
       <${Table} caption="Summary" head=${["what", "number"]} numbers=${[1]}

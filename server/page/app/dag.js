@@ -27,7 +27,7 @@ export function Dag({ name, nodes }) {
     const d = depth.get(n.id), row = (filled[d] = (filled[d] ?? 0) + 1) - 1;
     place.set(n.id, { x: 10 + d * (W + 50), y: 10 + row * (H + 22) });
   }
-  const width = 20 + filled.length * (W + 50) - 50, height = 20 + Math.max(1, ...filled) * (H + 22);
+  const width = 20 + filled.length * (W + 50) - 50, height = 10 + Math.max(1, ...filled) * (H + 22);
   return html`<${Picture} name=${name} label=${`DAG of ${nodes.length} tasks; the table below has the same content`}
     width=${Math.max(width, 240)} height=${height}>
     ${nodes.flatMap((n) => (n.depends_on ?? []).filter((p) => place.has(p)).map((p) => {

@@ -77,10 +77,10 @@ function Screens({ route }) {
     <a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
     <header><strong>Waymark</strong>
       <nav aria-label="Screens">${Object.entries(SCREENS).map(([id, [label]]) =>
-        html`<a href=${href(id)} aria-current=${label === name ? "page" : undefined}>${label}</a>`)}</nav>
+        html`<a href=${href(id)} aria-current=${label === name ? "page" : undefined}>${label}</a>`)}
+        <a href="/docs">API</a></nav>
       <span class="soft right">
         ${stats && `${all} tools, ${stats.capabilities} capabilities, ${stats.episodes} episodes`}</span>
-      <a href="/docs">API</a>
       ${key() && error?.status !== 401
         && html`<button type="button" onClick=${() => { setKey(""); refresh(); }}>Sign out</button>`}
     </header>

@@ -8,11 +8,14 @@ import { Empty, Failed, number, SaveSVG, Source, Table, useGet } from "./ui.js";
 import { useEffect, useMemo, useRef, useState } from "./vendored/hooks.mjs";
 
 const LABELS = 60; // most names beside nodes
+const OBSTACLES = 300; // circles, the most important first, that no name may cover
 const FEW = 100; // transitions that are all shown at first
 const GROUPS = 10; // colours that an eye tells apart
 const MARGIN = 20, LEAST = 4, MOST = 13; // pixels: of the frame, and the radius of a circle
 const OTHERS = "#8a8f98";
-const frame = () => ({ w: Math.min(1240, document.documentElement.clientWidth - 42), h: Math.min(560, innerWidth) });
+const frame = () => ({
+  w: Math.min(1240, document.documentElement.clientWidth - 42), h: Math.min(560, 1.25 * innerWidth),
+});
 
 /** The percentage that an address gives. */
 function percent(text, otherwise) {
@@ -52,20 +55,25 @@ function filtered(all, data, nodeShare, edgeShare, chosen) {
   return { nodes, at, edges: edges.slice(0, Math.ceil((edges.length * edgeShare) / 100)) };
 }
 
-/** The names of the most important nodes in view that lie over no other name. */
-function labels(nodes, box, right, unit, radius) {
-  const placed = [];
-  for (const n of nodes) {
+/** The names of nodes in view that lie over no other name; those of the first may lie over circles. */
+function labels(first, nodes, box, unit, radius) {
+  const inside = (n) => n.x >= box.x && n.x <= box.x + box.w && n.y >= box.y && n.y <= box.y + box.h;
+  const seen = [...new Set([...first, ...nodes])].filter(inside), placed = [];
+  const circles = seen.slice(0, OBSTACLES)
+    .map((n) => ({ x: n.x - radius(n), y: n.y - radius(n), w: 2 * radius(n), h: 2 * radius(n) }));
+  const over = (l) => (p) => l.x < p.x + p.w && p.x < l.x + l.w && l.y < p.y + p.h && p.y < l.y + l.h;
+  for (const n of seen) {
     if (placed.length === LABELS) break;
-    if (n.x < box.x || n.x > box.x + box.w || n.y < box.y || n.y > box.y + box.h) continue;
-    const l = { n, x: n.x + radius(n) + 3 * unit, y: n.y + 4 * unit, w: n.id.length * 6.8 * unit, h: 13 * unit };
-    if (l.x + l.w > right) l.x = n.x - radius(n) - 3 * unit - l.w; // it would be cut off
-    if (!placed.some((p) => l.x < p.x + p.w && p.x < l.x + l.w && l.y < p.y + p.h && p.y < l.y + l.h)) placed.push(l);
+    const w = n.id.length * 6.8 * unit, gap = radius(n) + 3 * unit;
+    const sides = [n.x + gap, n.x - gap - w].map((x) => ({ n, x, y: n.y - 7 * unit, w, h: 14 * unit }))
+      .filter((l) => l.x >= box.x && l.x + l.w <= box.x + box.w && !placed.some(over(l)));
+    const label = sides.find((l) => !circles.some(over(l))) ?? (first.includes(n) && sides[0]);
+    if (label) placed.push(label);
   }
   return placed;
 }
 
-function Drawing({ shown, size, chosen, color, onChoose }) {
+function Drawing({ shown, size, chosen, groups, color, onChoose }) {
   const { nodes, edges, at } = shown;
   const [view, setView] = useState(null), drag = useRef(null), svg = useRef(null);
   const focus = at.get(chosen), full = { x: 0, y: 0, ...size }, box = view ?? full;
@@ -90,6 +98,7 @@ function Drawing({ shown, size, chosen, color, onChoose }) {
     const a = at.get(e.from), b = at.get(e.to);
     return `M${a.x} ${a.y}L${b.x} ${b.y}`;
   }).join(""), [shown]);
+  const first = [chosen, ...groups.map((g) => g.first)].map((id) => at.get(id)).filter(Boolean);
   const near = focus ? edges.filter((e) => e.from === chosen || e.to === chosen) : [];
   const pointer = {
     onPointerDown: (e) => { drag.current = { x: e.clientX, y: e.clientY, box }; },
@@ -121,8 +130,8 @@ function Drawing({ shown, size, chosen, color, onChoose }) {
       ${nodes.map((n) => html`<circle cx=${n.x} cy=${n.y} r=${radius(n)} fill=${color(n)}
         class=${`${n.kind} ${n.id === chosen ? "chosen" : ""}`} stroke-width=${unit * (n.id === chosen ? 3 : 1)}
         onClick=${() => onChoose(n.id)}><title>${n.id}</title></circle>`)}
-      ${labels(focus ? [focus, ...nodes] : nodes, box, box.x + box.w, unit, radius)
-        .map((l) => html`<text class="label" x=${l.x} y=${l.y} style=${{ fontSize: unit * 12 + "px" }}>
+      ${labels(first, nodes, box, unit, radius)
+        .map((l) => html`<text class="label" x=${l.x} y=${l.y + 11 * unit} style=${{ fontSize: unit * 12 + "px" }}>
           ${l.n.id}</text>`)}
     </svg>
   `;
@@ -219,7 +228,8 @@ export function GraphMap({ route }) {
     </div>
     <p aria-live="polite" id="counts">${shown.nodes.length} of ${data.total_nodes} nodes,
       ${" "}${shown.edges.length} of ${data.total_edges} transitions${lost && ". " + lost}</p>
-    <${Drawing} shown=${shown} size=${size} chosen=${chosen} color=${color} onChoose=${(id) => change({ id })} />
+    <${Drawing} shown=${shown} size=${size} chosen=${chosen} groups=${largest} color=${color}
+      onChoose=${(id) => change({ id })} />
     <${Legend} by=${by} groups=${largest} nodes=${all} />
     ${chosen && html`<${Details} key=${chosen} id=${chosen} kind=${shown.at.get(chosen)?.kind} />`}
     <h2>Nodes</h2>

@@ -36,9 +36,9 @@ function Explain({ question }) {
 function Candidate({ s, rank, last }) {
   const e = s.evidence ?? {}, [tasks, show] = useState(false);
   return html`<article class="card"><h2>${rank}. ${s.id} <span class="soft">${s.kind}</span></h2>
-    <p>confidence ${number(s.confidence)}. ${rounded(s.reason)}</p>
-    <p class="soft">seen ${number(e.count)} of ${number(e.of)} times;
-      ${" "}${e.successes ?? 0} successes, ${e.failures ?? 0} failures</p>
+    <p>Confidence ${number(s.confidence)}: ${rounded(s.reason)}
+      <span class="soft">${e.of > 0 && `; seen here ${number(e.count)} of ${number(e.of)} times`};
+        ${" "}successes: ${e.successes ?? 0}, failures: ${e.failures ?? 0}</span></p>
     <details open=${rank === 1}><summary>Terms of the score</summary><${Waterfall} suggestion=${s} /></details>
     ${last && html`<details onToggle=${(e) => show(e.currentTarget.open)}>
       <summary>Past tasks in which it followed ${last}</summary>
@@ -78,9 +78,9 @@ export function Next({ route }) {
         && html`<p class="problem">Unknown: ${a.unknown_ids.map((u) => u.id).join(", ")}</p>`}
       ${a.suggestions.length === 0
         ? html`<${NoHistory}>There is nothing to suggest.<//>`
-        : html`<${Table} caption="Candidates" numbers=${[0, 3, 4, 5, 6]}
-          head=${["rank", "id", "kind", "confidence", "seen here", "successes", "failures", "reason"]}
-          rows=${a.suggestions.map((s, i) => [i + 1, s.id, s.kind, number(s.confidence), s.evidence?.count ?? 0,
+        : html`<${Table} caption="Candidates" numbers=${[0, 2, 3, 4, 5]}
+          head=${["rank", "id", "confidence", "seen here", "successes", "failures", "reason"]}
+          rows=${a.suggestions.map((s, i) => [i + 1, s.id, number(s.confidence), s.evidence?.count ?? 0,
             s.evidence?.successes ?? 0, s.evidence?.failures ?? 0, rounded(s.reason)])} />`}
       ${a.suggestions.length > 0 && html`<p class="soft">Successes and failures are those right after the last tool
         where at least 5 outcomes are known, else those of the tool in all.${last

@@ -23,7 +23,7 @@ function Part({ id, path, children }) {
 function Quarantine({ data, again }) {
   if (!data.tools.length) return html`<${Empty}>No tool is withheld.<//>`;
   return data.tools.map((t) => html`<article class="card"><h3>${t.id}</h3>
-    <p>${t.reason}: ${t.detail} <span class="soft">${time(t.since)}</span></p>
+    <p class="says">${t.detail || t.reason} <span class="soft">${time(t.since)}</span></p>
     ${t.flags.length > 0 && html`<p class="wait">Flags: ${t.flags.join(", ")}</p>`}
     ${(t.changes ?? []).length > 0 && html`<${Table} caption="Difference of the contracts"
       head=${["part", "approved", "now"]} rows=${t.changes.map((c) => [c.part, text(c.was), text(c.now)])} />`}
@@ -60,28 +60,29 @@ function Edit({ proposal: p, again }) {
   const c = p.capability;
   const [v, set] = useState({
     id: c.id, name: c.name ?? "", description: c.description ?? "", intent: c.intent ?? "",
-    tasks: JSON.stringify(c.tasks ?? [], null, 2),
+    tasks: c.tasks ?? [],
   });
-  const field = (name, label) => html`<label class="wide">${label}
-    <input value=${v[name]} onInput=${(e) => set({ ...v, [name]: e.currentTarget.value })} /></label>`;
   const path = "/v1/proposals/" + encodeURIComponent(p.id);
+  const input = (label, value, of) => html`<label class="wide">${label}
+    <input value=${value} onInput=${(e) => set({ ...v, ...of(e.currentTarget.value) })} /></label>`;
   const approve = async () => {
-    let tasks;
-    try { tasks = JSON.parse(v.tasks); } catch (e) { throw new Error("Tasks are not JSON: " + e.message); }
+    const kept = v.tasks.filter((t) => t.tool.trim()), ids = new Set(kept.map((t) => t.id));
+    const tasks = kept.map((t) => ({ ...t, depends_on: t.depends_on?.filter((id) => ids.has(id)) }));
     const now = tasks.length ? { tasks, tools: [...new Set(tasks.map((t) => t.tool))] } : { tasks: undefined };
     return post(path + "/approve", { capability: { ...c, ...v, ...now } });
   };
-  return html`<details><summary>Edit ${p.id}</summary>${field("id", "Id")}${field("name", "Name")}
-    ${field("description", "Description")}${field("intent", "Intent")}
-    <label class="wide">Tasks, as JSON<textarea rows="12" spellcheck=${false} value=${v.tasks}
-      onInput=${(e) => set({ ...v, tasks: e.currentTarget.value })} /></label></details>
-    <div class="row"><${Act} label=${`Approve ${p.id}`} act=${approve} then=${again} />
-      <${Act} label=${`Reject ${p.id}`} act=${() => post(path + "/reject", {})} then=${again} /></div>`;
+  return html`<details><summary>Edit</summary>
+    ${["Id", "Name", "Description", "Intent"].map((label) =>
+      input(label, v[label.toLowerCase()], (text) => ({ [label.toLowerCase()]: text })))}
+    ${v.tasks.map((one) => input(`Tool of ${one.id}; empty: without this task`, one.tool,
+      (tool) => ({ tasks: v.tasks.map((t) => (t.id === one.id ? { ...t, tool } : t)) })))}</details>
+    <div class="row"><${Act} label="Approve" act=${approve} then=${again} />
+      <${Act} label="Reject" act=${() => post(path + "/reject", {})} then=${again} /></div>`;
 }
 
 function Proposal({ p, open, again }) {
   const e = p.evidence, c = p.capability;
-  return html`<article class="card"><details open=${open}>
+  return html`<article class="card" aria-label=${c.name || p.id}><details open=${open}>
     <summary>${c.name || p.id} <span class="soft">${p.state}</span></summary>
     <p class="text">${c.description}</p>
     <p>In ${e.tasks} tasks of ${e.sessions} sessions; ${e.succeeded} of ${e.known} succeeded;
@@ -91,7 +92,7 @@ function Proposal({ p, open, again }) {
       ? html`<${Dag} name=${p.id}
         nodes=${c.tasks.map((t) => ({ ...t, note: Object.keys(t.arguments ?? {}).join(", ") }))} />`
       : html`<p>Tools: ${(c.tools ?? []).join(", ")}</p>`}
-    <details><summary>Scores of ${p.id}</summary>
+    <details><summary>Scores</summary>
       <${Table} caption=${"Scores of " + p.id} head=${["dimension", "score", "weight", "explanation"]}
         numbers=${[1, 2]}
         rows=${p.scores.map((s) => [s.dimension, s.applies ? number(s.score) : "–", number(s.weight),
@@ -191,7 +192,7 @@ const SCREENS = {
     ${(d, again) => html`<${Jobs} data=${d} again=${again} />`}<//>`],
   status: ["Status", () => html`<${Part} id="checks" path="/v1/doctor">
     ${(d) => html`<${Table} caption="Checks" head=${["check", "result", "detail"]}
-      rows=${d.checks.map((c) => [c.name, c.ok ? "ok" : "not ok", c.detail])} />`}<//>`],
+      rows=${d.checks.map((c) => [c.name, c.ok ? "ok" : "not ok", rounded(c.detail)])} />`}<//>`],
   access: ["Access", () => html`
     <${Part} id="keys" path="/v1/keys">${(d) => (d.keys.length
       ? html`<${Table} caption="Keys" head=${["id", "name", "workspace", "agent", "scopes", "created"]}

@@ -5,7 +5,7 @@ import { html } from "./html.js";
 import { Context, Profile, useQuestion } from "./question.js";
 import { go, href } from "./route.js";
 import { Run, Runs } from "./runs.js";
-import { Failed, number, rounded, Source, Table, warning } from "./ui.js";
+import { Failed, number, rounded, Source, Table, Value, warning } from "./ui.js";
 import { planRows, Start } from "./values.js";
 import { Waterfall } from "./waterfall.js";
 import { useEffect, useState } from "./vendored/hooks.mjs";
@@ -15,22 +15,20 @@ function asked(query) {
     profile: query.get("profile") ?? "learned", max_steps: Number(query.get("max_steps")) || undefined };
 }
 
-const argument = (v) => (v && typeof v === "object" && "$from" in v ? "from " + v.$from : JSON.stringify(v));
-const list = (t) => [...Object.entries(t.arguments ?? {}).map(([name, v]) => `${name} = ${argument(v)}`),
-  ...(t.missing ?? []).map((name) => `${name} = ?`)].join("\n");
+const passed = (t) => ({ ...t.arguments, ...Object.fromEntries((t.missing ?? []).map((name) => [name, "?"])) });
 
 function Planned({ answer: a }) {
   const [dry, setDry] = useState(null);
   const tasks = a.dag.tasks;
   return html`
-    <p>confidence ${number(a.confidence)}, profile ${a.model.profile}. ${rounded(a.rationale)}</p>
+    <p>Confidence ${number(a.confidence)}, profile ${a.model.profile}. ${rounded(a.rationale)}</p>
     ${(a.warnings ?? []).map((w) => html`<p class="problem note">${warning(w)}</p>`)}
     ${tasks.length > 0 && html`<${Dag} name="plan"
       nodes=${tasks.map((t) => ({ ...t, note: `${t.kind}, confidence ${number(t.confidence)}` }))} />`}
     <${Table} caption="Tasks" head=${["task", "tool", "kind", "confidence", "depends on", "arguments", "reason"]}
       numbers=${[3]}
-      rows=${tasks.map((t) => [t.id, t.tool, t.kind, number(t.confidence), (t.depends_on ?? []).join(", "), list(t),
-        rounded(t.reason)])} />
+      rows=${tasks.map((t) => [t.id, t.tool, t.kind, number(t.confidence), (t.depends_on ?? []).join(", "),
+        html`<${Value} of=${passed(t)} />`, rounded(t.reason)])} />
     ${a.alternatives.length > 0 && html`<${Table} caption="Alternatives" head=${["for", "id", "score"]} numbers=${[2]}
       rows=${a.alternatives.map((x) => [x.for || "any", x.id, number(x.score)])} />`}
     <${Source} request="POST /v1/dag" data=${a} name="dag" />

@@ -31,7 +31,7 @@ function Trust({ kind, confidence: n }) {
   const label = QUESTIONS[kind];
   const calibrated = n.calibrated === null ? "too few claims to tell whether it is calibrated"
     : n.calibrated ? "calibrated" : "not calibrated";
-  return html`<h3>Confidence, ${label}</h3>
+  return html`<div><h3>Confidence, ${label}</h3>
     <p>The confidence is off by ${number(n.ece)} on average, over ${n.claims} suggestions: ${calibrated}.
       ${" "}On the dashed line, confidence and share that is right would be the same.</p>
     <${Curve} name=${"reliability-" + kind}
@@ -39,7 +39,7 @@ function Trust({ kind, confidence: n }) {
       x="confidence" y="right" ideal=${[[0, 0], [1, 1]]} points=${n.reliability.map((b) => [b.confidence, b.right])} />
     <details><summary>The same as a table</summary>
       <${Table} caption=${`Reliability, ${label}`} head=${["confidence", "right", "claims"]} numbers=${[0, 1, 2]}
-        rows=${n.reliability.map((b) => [number(b.confidence), number(b.right), b.claims])} /></details>
+        rows=${n.reliability.map((b) => [number(b.confidence), number(b.right), b.claims])} /></details></div>
   `;
 }
 
@@ -61,7 +61,8 @@ function Evaluation() {
         number(c.baseline?.lead.mean), interval(c.baseline?.lead.interval), c.verdict ?? "–"])} />
     <details><summary>What the metrics and baselines are</summary>
       <dl>${WORDS.map(([name, text]) => html`<dt>${name}</dt><dd>${text}</dd>`)}</dl></details>
-    ${["next", "next_intent"].map((kind) => html`<${Trust} kind=${kind} confidence=${r.confidence?.[kind]} />`)}
+    <div class="columns begin">${["next", "next_intent"]
+      .map((kind) => html`<${Trust} kind=${kind} confidence=${r.confidence?.[kind]} />`)}</div>
     <${Source} request="GET /v1/evaluation" data=${d} name="evaluation" />
   `;
 }

@@ -3,7 +3,7 @@ import { events, post } from "./api.js";
 import { Dag } from "./dag.js";
 import { html } from "./html.js";
 import { href } from "./route.js";
-import { Act, Empty, Failed, Picture, Source, Table, time, useGet } from "./ui.js";
+import { Act, Empty, Failed, Picture, Source, Table, time, useGet, Value } from "./ui.js";
 import { useEffect } from "./vendored/hooks.mjs";
 
 export function Runs({ state }) {
@@ -25,8 +25,9 @@ function Timeline({ nodes }) {
   if (!begun.length) return null;
   const start = Math.min(...begun.map((n) => Date.parse(n.started_at)));
   const end = Math.max(start + 1, ...begun.map((n) => Date.parse(n.started_at) + (n.duration_ms ?? 0)));
-  const x = (t) => 130 + ((t - start) / (end - start)) * 480;
-  return html`<${Picture} name="timeline" label="Timeline of the run" width="720" height=${begun.length * 22 + 8}>
+  const width = Math.min(720, document.documentElement.clientWidth - 50);
+  const x = (t) => 90 + ((t - start) / (end - start)) * (width - 180);
+  return html`<${Picture} name="timeline" label="Timeline of the run" width=${width} height=${begun.length * 22 + 8}>
     ${begun.map((n, i) => {
       const from = Date.parse(n.started_at), to = from + (n.duration_ms ?? 0);
       return html`<g><text x="4" y=${i * 22 + 18}>${n.id}</text>
@@ -37,11 +38,14 @@ function Timeline({ nodes }) {
   <//>`;
 }
 
+const words = (state) => state.replaceAll("_", " ");
+const Scrolled = ({ of }) => html`<div class="text" tabIndex="0"><${Value} of=${of} /></div>`;
+
 /** What a person has to know to decide: why the node waits, and its arguments. */
 function waitsFor(r, id) {
   const n = r.nodes.find((one) => one.id === id);
-  return html`${n?.reason && html`<p class="soft">${n.reason}</p>`}
-    ${n?.arguments && html`<pre tabIndex="0">${JSON.stringify(n.arguments, null, 2)}</pre>`}`;
+  return html`${n?.reason && html`<p class="soft says">${n.reason}</p>`}
+    ${n?.arguments && html`<${Scrolled} of=${n.arguments} />`}`;
 }
 
 export function Run({ id }) {
@@ -56,8 +60,8 @@ export function Run({ id }) {
   const decide = (node, deny) => () => post(path + "/approve", { nodes: [node], deny });
   const waits = new Set(r.waiting ?? []);
   return html`
-    <p aria-live="polite">Run ${r.id}: <strong>${r.state}</strong>. Started ${time(r.started_at)},
-      ${" "}ended ${time(r.ended_at)}; ${r.done} done, ${r.failed} failed, ${r.skipped} skipped. ${r.error}</p>
+    <p aria-live="polite">Run ${r.id}: <strong>${r.state}</strong>. Started ${time(r.started_at)}${r.ended_at
+      && `, ended ${time(r.ended_at)}`}; ${r.done} done, ${r.failed} failed, ${r.skipped} skipped. ${r.error}</p>
     ${(r.warnings ?? []).map((w) => html`<p class="problem note">${w}</p>`)}
     ${!r.ended_at && html`<${Act} label="Cancel the run" confirm="Cancel this run?"
       act=${() => post(path + "/cancel", {})} then=${again} />`}
@@ -66,16 +70,16 @@ export function Run({ id }) {
       <div class="row"><${Act} label=${`Approve ${node}`} act=${decide(node, false)} then=${again} />
         <${Act} label=${`Deny ${node}`} act=${decide(node, true)} then=${again} /></div></div>`)}
     <${Dag} name=${r.id}
-      nodes=${r.nodes.map((n) => ({ ...n, note: n.state + (n.attempts > 1 ? `, ${n.attempts} attempts` : "") }))} />
+      nodes=${r.nodes.map((n) => ({ ...n, note: words(n.state) + (n.attempts > 1 ? `, ${n.attempts} attempts` : "") }))} />
     <${Timeline} nodes=${r.nodes} />
     <${Table} caption="Nodes" head=${["node", "tool", "state", "attempts", "started", "ms", "error or reason"]}
       numbers=${[3, 5]}
-      rows=${r.nodes.map((n) => [n.id, n.tool, n.state, n.attempts ?? 0, time(n.started_at), n.duration_ms ?? "–",
+      rows=${r.nodes.map((n) => [n.id, n.tool, words(n.state), n.attempts ?? 0, time(n.started_at), n.duration_ms ?? "–",
         n.error ?? n.reason ?? ""])} />
     ${r.nodes.map((n) => (n.arguments || n.result)
       && html`<details><summary>Arguments and result of ${n.id}</summary>
-        <pre tabIndex="0">${JSON.stringify({ arguments: n.arguments, result: n.result }, null, 2)}</pre></details>`)}
-    ${r.output !== undefined && html`<h2>Output</h2><pre tabIndex="0">${JSON.stringify(r.output, null, 2)}</pre>`}
+        <${Scrolled} of=${{ arguments: n.arguments, result: n.result }} /></details>`)}
+    ${r.output !== undefined && html`<h2>Output</h2><${Scrolled} of=${r.output} />`}
     <${Source} request=${"GET " + path} data=${r} name=${r.id} />
   `;
 }

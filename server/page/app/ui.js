@@ -12,9 +12,22 @@ export function number(v) {
   return v.toFixed(Math.abs(v) < 1 ? 3 : Math.max(0, 2 - Math.floor(Math.log10(Math.abs(v)))));
 }
 
-/** A sentence of the server with its numbers so. */
-export const rounded = (text) => (text ?? "").replace(/\d+\.\d{4,}/g, (v) => number(Number(v)));
-export const time = (v) => (v ? v.replace("T", " ").replace(/\..*|Z$/, "") : "–");
+
+/** A time of the reader's zone, as in 2026-11-29 19:30:00: Swedish has the order of ISO 8601. */
+export const time = (v) => (v ? new Date(v).toLocaleString("sv") : "–");
+
+/** A sentence of the server with its numbers and times so, and hashes cut. */
+export const rounded = (text) => (text ?? "").replace(/\d+\.\d{4,}/g, (v) => number(Number(v)))
+  .replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC/g, time).replace(/(sha256:\w{12})\w+/g, "$1");
+
+/** A value: the parts of an object below its names, the items of a list below their numbers. */
+export function Value({ of }) {
+  if (of?.$from) return `from ${of.$from}`;
+  if (of === null || typeof of !== "object") return String(of ?? "–");
+  const parts = Object.entries(of), name = (k) => (Array.isArray(of) ? Number(k) + 1 : k);
+  return parts.length === 0 ? "none" : html`<dl class="value">
+    ${parts.map(([k, v]) => html`<dt>${name(k)}: </dt><dd><${Value} of=${v} /></dd>`)}</dl>`;
+}
 
 const WARNINGS = {
   low_confidence: "Confidence is low: the best answer is more likely wrong than right.",
@@ -28,7 +41,7 @@ const WARNINGS = {
 };
 
 /** A warning of an answer in words. */
-export const warning = (code) => (WARNINGS[code] ? `${WARNINGS[code]} (${code})` : code);
+export const warning = (code) => WARNINGS[code] ?? code;
 
 /**
  * What a path answers, nothing while it is not the answer of this path, asked again whenever one of deps changes or
@@ -91,7 +104,7 @@ export function Table({ caption, head, rows, numbers = [] }) {
   </div>`;
 }
 
-const PAINT = ["fill", "stroke", "stroke-width", "font-size", "font-family"];
+const PAINT = ["fill", "stroke", "stroke-width", "font-size", "font-family", "paint-order"];
 
 /** A button that saves the picture behind a ref as a file that needs no style sheet. */
 export function SaveSVG({ of, name }) {

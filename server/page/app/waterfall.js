@@ -31,10 +31,11 @@ export function Waterfall({ suggestion: s }) {
   let at = 0;
   const steps = list.map((t) => { const from = at; at += t.contribution; return { name: t.name, from, to: at }; });
   const low = Math.min(0, ...steps.map((b) => b.to)), high = Math.max(0.01, ...steps.map((b) => b.to));
-  const x = (v) => 170 + ((v - low) / (high - low)) * 380, height = steps.length * 20 + 10;
+  const width = Math.min(640, document.documentElement.clientWidth - 70), left = width < 640 ? 100 : 170;
+  const x = (v) => left + ((v - low) / (high - low)) * (width - left - 60), height = steps.length * 20 + 10;
   return html`<div>
     <p>${adds(s)}</p>
-    <${Picture} name=${"terms-" + s.id} label=${`Terms of ${s.id}`} width="640" height=${height}>
+    <${Picture} name=${"terms-" + s.id} label=${`Terms of ${s.id}`} width=${width} height=${height}>
       <line class="axis" x1=${x(0)} x2=${x(0)} y1="0" y2=${height} />
       ${steps.map((b, i) => html`<g>
         <text x="4" y=${i * 20 + 18}>${b.name}</text>

@@ -288,15 +288,15 @@ func TestBrowserDecidesWithoutAMouse(t *testing.T) {
 	open(t, ctx, base, "operations", "#proposals button")
 	enter("Look for capabilities in the history")
 	waitFor(t, ctx, `!!document.querySelector("#proposals article")`)
-	id := proposed(t, base)
-	enter("Edit " + id)
+	proposed(t, base)
+	enter("Edit")
 	tabTo(t, ctx, "Id")
 	press(t, ctx, kb.End+"_notes")
 	tabTo(t, ctx, "Description")
 	require.NoError(t, chromedp.Run(ctx, chromedp.KeyEvent("a", chromedp.KeyModifiers(input.ModifierCtrl))))
 	press(t, ctx, "Publishes the notes.")
 	accessible(t, ctx, "the form of a proposal")
-	enter("Approve " + id)
+	enter("Approve")
 	waitFor(t, ctx, `!document.querySelector("#proposals article")`)
 	var all struct {
 		Capabilities []struct{ ID, Description string }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
@@ -196,12 +197,13 @@ func TestBrowserScreensShowWhatTheAPIAnswers(t *testing.T) {
 	}
 	ask(t, "GET", base+"/v1/evaluation", "", &kept)
 	require.NotEmpty(t, kept.Report.Rows)
+	require.NoError(t, chromedp.Run(ctx, emulation.SetTimezoneOverride("Asia/Tokyo")))
 	text = open(t, ctx, base, "proof", `svg[aria-label^="Reliability"]`)
 	require.Contains(t, text, "Decision of the rebuild gate")
 	var rows int
 	require.NoError(t, chromedp.Run(ctx, chromedp.Evaluate(`document.querySelectorAll('[aria-label^="Metrics beside"] tbody tr').length`, &rows)))
 	require.Equal(t, len(kept.Report.Rows), rows)
-	for _, shown := range []string{"0.612", "popular", "leads"} {
+	for _, shown := range []string{"0.612", "popular", "leads", "2026-11-01 09:00:00"} {
 		require.Contains(t, text, shown)
 	}
 	shows(t, ctx, "0.432") // in a table that is closed

@@ -137,7 +137,7 @@ func TestBrowserAnswersQuestions(t *testing.T) {
 			for i, s := range next.Suggestions[:2] {
 				row := cells(t, ctx, "Candidates")[i]
 				term := first(cells(t, ctx, "Terms of "+s.ID), 0, 3)
-				page = append(page, row[1], row[3], row[4], term[0], term[1])
+				page = append(page, row[1], row[2], row[3], term[0], term[1])
 				api = append(api, s.ID, digits(s.Confidence), fmt.Sprint(s.Evidence.Count), s.Terms[0].Name, digits(s.Terms[0].Contribution))
 			}
 			return page, api

@@ -165,6 +165,7 @@ func TestBrowserRunsAndApproves(t *testing.T) {
 	var known struct{ Tools []any }
 	require.Eventually(t, func() bool { ask(t, "GET", base+"/v1/tools", "", &known); return len(known.Tools) == 2 }, minute, tick)
 	ctx, problems := tab(t)
+	require.NoError(t, chromedp.Run(ctx, chromedp.EmulateViewport(390, 844)))
 
 	begin := func() {
 		open(t, ctx, base, "plan?profile=seed&intent=shred%20one%20ticket%20for%20ever&max_steps=1", `form[aria-label="Run"]`)
@@ -175,7 +176,7 @@ func TestBrowserRunsAndApproves(t *testing.T) {
 		shows(t, ctx, "A run would")
 		clickButton(t, ctx, "Run")
 		shows(t, ctx, "waits for approval")
-		shows(t, ctx, `"number": 7`)
+		shows(t, ctx, "number: 7")
 	}
 	begin()
 	clickButton(t, ctx, "Deny t1")
