@@ -27,16 +27,17 @@ const useAll = `(async () => {
   const name = (e) => e.localName + " " + (e.getAttribute("aria-label") || e.labels?.[0]?.firstChild.textContent || e.textContent).replace(/[\w-]+:[\w.-]+.*|\bp[\da-f]{8,}|\d+/g, "").trim();
   const values = { Intent: "open a pull request", Id: "trial", "Command line or URL": "npx -y 'a b'", Environment: "A=1=2", From: "previous", To: "current" };
   const check = (what) => {
-    const shown = document.querySelector("main").innerText, bad = (shown + location.hash).match(/.{0,60}(\b(NaN|null|undefined)\b|\d\.\d{4}).{0,60}/);
+    const main = document.querySelector("main"), shown = main.innerText, config = main.querySelector("pre")?.innerText;
+    const bad = (shown.replace(config, "") + location.hash).match(/.{0,60}(\b(NaN|null|undefined)\b|\d\.\d{4}|[{[]\s*"\w).{0,60}/);
     const map = document.querySelector("svg.map"), frame = map?.getBoundingClientRect();
     if (bad) wrong.push(what + ": " + bad[0]);
     document.querySelectorAll("main .problem:not(.note)").forEach((p) => refused.add(p.innerText));
     if (shown.length < 60) wrong.push(what + ": nothing is shown");
     if (document.documentElement.scrollWidth > innerWidth) wrong.push(what + ": wider than the window");
-    if (start.startsWith("#/map") && !(map && [...map.querySelectorAll("circle")].some((c) => { const r = c.getBoundingClientRect(); return r.right > frame.left && r.left < frame.right && r.bottom > frame.top && r.top < frame.bottom; }))) wrong.push(what + ": the frame is empty");
+    if (location.hash.startsWith("#/map") && !(map && [...map.querySelectorAll("circle")].some((c) => { const r = c.getBoundingClientRect(); return r.right > frame.left && r.left < frame.right && r.bottom > frame.top && r.top < frame.bottom; }))) wrong.push(what + ": the frame is empty");
   };
   const use = async (e) => {
-    if (e.localName === "button") return e.click();
+    if (["a", "button"].includes(e.localName)) return e.click();
     if (e.localName === "summary") { e.click(); if (!e.parentNode.open) e.click(); return; }
     if (e.localName === "circle") return e.dispatchEvent(new MouseEvent("click", { bubbles: true }));
     if (e.type === "file") { const d = new DataTransfer(); d.items.add(new File(['{"kind":"tool","id":"trial:tool","description":"Tries."}'], "a.jsonl")); e.files = d.files; }
@@ -47,7 +48,7 @@ const useAll = `(async () => {
   };
   await settle(); check("at first");
   if (start.startsWith("#/operations") && innerWidth > 1000 && document.documentElement.scrollHeight > 2000) wrong.push("one long scroll");
-  for (let e; used.length < 60 && (e = [...document.querySelectorAll("main :is(button, select, input, textarea, summary, svg.map circle)")].find((e) => !e.disabled && e.checkVisibility() && !e.closest("article:not(:first-of-type), tr:not(:first-child)") && !used.includes(name(e)))); ) {
+  for (let e; used.length < 60 && (e = [...document.querySelectorAll("main :is(a[href^='#'], button, select, input, textarea, summary, svg.map circle)")].find((e) => !e.disabled && e.checkVisibility() && !e.closest("article:not(:first-of-type), tr:not(:first-child)") && !used.includes(name(e)))); ) {
     used.push(name(e)); await use(e);
     await settle(); check(used.at(-1));
     if (location.hash.split("?")[0] !== start.split("?")[0]) { location.hash = start; await settle(); }
@@ -88,7 +89,7 @@ func TestBrowserControls(t *testing.T) {
 			address, wait string
 			uses          int // at least so many kinds of controls
 		}{
-			{"map", "svg.map", 11}, {"next?profile=seed&context=forge:create_branch", "article svg", 10}, {"changes", "article.card ol", 6},
+			{"map?id=forge:commit_files", "section.card table button", 14}, {"next?profile=seed&context=forge:create_branch", "article svg", 10}, {"changes", "article.card ol", 6},
 			{"plan?profile=seed&intent=open%20a%20pull%20request", `svg[aria-label^="DAG"]`, 10}, {"proof", `svg[aria-label^="Reliability"]`, 3},
 			{"operations", "#proposals article", 8}, {"operations/tools", `[aria-label^="Tools by calls"]`, 3}, {"operations/servers", "#servers .empty", 4},
 			{"operations/status", "#checks table", 0}, {"operations/access", "#workspaces table", 0}, {"operations/jobs", "#jobs button", 1},
