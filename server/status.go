@@ -27,6 +27,8 @@ import (
 //go:embed pages
 var pageFiles embed.FS
 
+const docsPolicy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
 var docsPage = template.Must(template.ParseFS(pageFiles, "pages/docs.html"))
 
 // pageRoutes registers the routes that are not part of the API: for people, probes and scrapers.
@@ -123,7 +125,7 @@ func (s *Server) document(kind string, of func(description) []byte) gin.HandlerF
 			fail(c, err)
 			return
 		}
-		c.Header("Content-Security-Policy", webpage.Policy)
+		c.Header("Content-Security-Policy", docsPolicy)
 		c.Header("X-Frame-Options", "DENY")
 		c.Header("Referrer-Policy", "no-referrer")
 		c.Data(http.StatusOK, kind, of(d))
