@@ -70,7 +70,7 @@ func Malformed(err error) error {
 				}
 			}
 		}))
-		if near == "" && len(known) <= 10 {
+		if near == "" && len(known) <= 3 { // so few that they can be listed
 			near = "; known are " + strings.Join(known, ", ")
 		}
 		e.Detail += near
