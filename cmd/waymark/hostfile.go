@@ -61,13 +61,23 @@ func unmarshalJSON(text []byte, into any) error {
 	return json.Unmarshal(plain, into)
 }
 
+// pointer returns the JSON Pointer (RFC 6901) of a path of names.
+func pointer(path ...string) string {
+	escape := strings.NewReplacer("~", "~0", "/", "~1")
+	text := ""
+	for _, name := range path {
+		text += "/" + escape.Replace(name)
+	}
+	return text
+}
+
 // patch applies an operation of JSON Patch (RFC 6902) at a path of names. An added object that is missing around the value
 // is added with it.
 func patch(file *hujson.Value, op string, value any, path ...string) error {
-	for i := len(path) - 1; op == "add" && i > 0 && file.Find("/"+strings.Join(path[:i], "/")) == nil; i-- {
+	for i := len(path) - 1; op == "add" && i > 0 && file.Find(pointer(path[:i]...)) == nil; i-- {
 		path, value = path[:i], map[string]any{path[i]: value}
 	}
-	text, err := json.Marshal([]map[string]any{{"op": op, "path": "/" + strings.Join(path, "/"), "value": value}})
+	text, err := json.Marshal([]map[string]any{{"op": op, "path": pointer(path...), "value": value}})
 	if err == nil && file.Patch(text) != nil {
 		err = fmt.Errorf("its %q is not an object", path[0])
 	}
@@ -78,7 +88,7 @@ func patch(file *hujson.Value, op string, value any, path ...string) error {
 func remove(file *hujson.Value, path ...string) error {
 	err := patch(file, "remove", nil, path...)
 	if outer := path[:len(path)-1]; err == nil && len(outer) > 0 {
-		if o, ok := file.Find("/" + strings.Join(outer, "/")).Value.(*hujson.Object); ok && len(o.Members) == 0 {
+		if o, ok := file.Find(pointer(outer...)).Value.(*hujson.Object); ok && len(o.Members) == 0 {
 			return remove(file, outer...)
 		}
 	}
@@ -146,7 +156,7 @@ func (h hostKind) withHooks(text []byte, hooks map[string]any) ([]byte, error) {
 			}
 		}
 		for event := range there {
-			list, ok := file.Find("/hooks/" + event).Value.(*hujson.Array)
+			list, ok := file.Find(pointer("hooks", event)).Value.(*hujson.Array)
 			if !ok {
 				return errors.New("its hooks are not lists by event")
 			}
