@@ -381,6 +381,7 @@ server, or --all, releases them.`,
 			f.BoolVar(&only, "list", false, "list quarantined tools (the default without arguments)")
 			f.BoolVar(&all, "all", false, "release all quarantined tools")
 			f.BoolVar(&a.yes, "yes", false, "do not ask")
+			cmd.MarkFlagsMutuallyExclusive("list", "all")
 		},
 		prepare: func(ids []string, q *asked) error {
 			if len(ids) > 0 && (all || only) {
@@ -399,7 +400,7 @@ server, or --all, releases them.`,
 			if err := c.ask(ctx, "list-quarantine", nil, &held); err != nil {
 				return err
 			}
-			// Released is what is shown: the fingerprints exclude a later change. Of an id that is not there the server reports so.
+			// Released is what is shown: the fingerprints exclude a later change.
 			ids, shown, tools := q.fields["ids"].([]string), []gateway.Withheld{}, []map[string]string{}
 			for _, w := range held.Tools {
 				waits := w.Reason != gateway.ReasonGone && w.Reason != gateway.ReasonInvalid
@@ -408,8 +409,8 @@ server, or --all, releases them.`,
 				}
 			}
 			for _, id := range ids {
-				if !slices.ContainsFunc(shown, func(w gateway.Withheld) bool { return w.ID == id || w.Server == id }) {
-					tools = append(tools, map[string]string{"id": id})
+				if !slices.ContainsFunc(held.Tools, func(w gateway.Withheld) bool { return w.ID == id || w.Server == id }) {
+					return fmt.Errorf("%q has no quarantined tools; waymark approve --list shows all that have", id)
 				}
 			}
 			if !a.json {
