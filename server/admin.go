@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"os"
 	"strings"
@@ -226,9 +225,6 @@ func (s *Server) dropBeside(workspace string) error {
 	return errors.Join(os.RemoveAll(string(hook.WhisperOf(s.cfg.Data, workspace))), os.RemoveAll(evaluate.KeptFile(s.cfg.Data, workspace)))
 }
 
-// lowSpace is the free space in bytes below which the check fails, well before writes are refused.
-const lowSpace = 512 << 20
-
 // doctor returns the checks that a person needs first when something is wrong.
 func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (out doctorAnswer, err error) {
 	if api.From(ctx).Operator {
@@ -236,16 +232,6 @@ func (s *Server) doctor(ctx context.Context, e *live.Engine, _ *struct{}) (out d
 	}
 	note := func(name string, ok bool, format string, args ...any) {
 		out.Checks = append(out.Checks, check{name, ok, fmt.Sprintf(format, args...)})
-	}
-	if info, err := os.Stat(s.cfg.Data); err == nil && os.PathSeparator == '/' {
-		if mode := info.Mode().Perm(); mode&0o077 != 0 {
-			note("permissions", false, "others may read it (%v); run chmod 700 %s", mode, s.cfg.Data)
-		} else {
-			note("permissions", true, "%v", mode)
-		}
-	}
-	if n, err := storage.FreeSpace(s.cfg.Data); err == nil && n < math.MaxUint64 { // else it is not known
-		note("free space", n >= lowSpace, "%d MiB", n>>20)
 	}
 	if err := s.cfg.Store.Writable(); err != nil {
 		note("storage", false, "%v", err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +23,9 @@ type check struct {
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"`
 }
+
+// lowSpace is the free space in bytes below which the check fails, well before writes are refused.
+const lowSpace = 512 << 20
 
 func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
@@ -63,12 +67,30 @@ func (a *app) examine(ctx context.Context) (d diagnosis) {
 	d.Settings = a.settings
 	add := func(name string, ok bool, detail string) { d.Checks = append(d.Checks, check{name, ok, detail}) }
 	add("version", true, version().String())
-	dir, _ := filepath.Abs(a.data) // else opening it fails, too
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+	dir, err := filepath.Abs(a.data)
+	info, wrong := os.Stat(dir)
+	switch err = cmp.Or(err, wrong); {
+	case errors.Is(err, fs.ErrNotExist):
 		add("directory", true, dir+" does not exist yet; the first import or serve makes it")
+		return d
+	case err == nil && !info.IsDir():
+		err = errors.New(dir + " is not a directory")
+	}
+	if err != nil {
+		add("directory", false, err.Error())
 		return d
 	}
 	add("directory", true, dir)
+	if mode := info.Mode().Perm(); mode&0o077 != 0 && os.PathSeparator == '/' {
+		add("permissions", false, fmt.Sprintf("others may read it (%v); run chmod 700 %s", mode, dir))
+	} else {
+		add("permissions", true, mode.String())
+	}
+	if n, err := storage.FreeSpace(dir); err != nil {
+		add("free space", false, err.Error())
+	} else if n < math.MaxUint64 { // else it is not known
+		add("free space", n >= lowSpace, fmt.Sprintf("%d MiB", n>>20))
+	}
 	owner, _ := readOwner(a.data) // none, or unreadable: it is not known
 	h, c, err := a.enter(ctx, a.logger(), brief)
 	held := owner.String()
