@@ -217,9 +217,9 @@ func (l *listeners) listen(alive func(), notify func(done, total float64, messag
 	}
 }
 
-// hear passes a progress report on to its call. It ignores other messages, and a report whose token belongs to no open
+// onMessage passes a progress report on to its call. It ignores other messages, and a report whose token belongs to no open
 // call.
-func (l *listeners) hear(m message) {
+func (l *listeners) onMessage(m message) {
 	var report struct {
 		Method string
 		Params mcp.ProgressNotificationParams

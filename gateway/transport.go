@@ -231,7 +231,7 @@ func (f *frames) Read(p []byte) (int, error) {
 			line = failureTooLong(id[1], f.limit)
 		}
 		for _, m := range mended(line) {
-			f.reports.hear(m)
+			f.reports.onMessage(m)
 			fmt.Fprintf(&f.rest, "%s\n", m.raw)
 		}
 		if err != nil && f.rest.Len() == 0 {
@@ -404,7 +404,7 @@ func (e *events) end() {
 		messages = mended(e.data)
 	}
 	for _, m := range messages {
-		e.reports.hear(m)
+		e.reports.onMessage(m)
 		fmt.Fprintf(&e.rest, "%sdata: %s\n\n", e.head, m.raw)
 	}
 	e.kind, e.head, e.data = "", nil, nil
